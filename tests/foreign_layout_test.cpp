@@ -47,21 +47,31 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
   };
   const std::string two = "--tensor-model-parallel-size 2 ";
   const std::vector<Row> rows = {
-      {two, "tp2 dp8 zero0 overlap=off"},
+      {two, "tp2 etp2 dp8 zero0 overlap=off"},
       {two + "--micro-batch-size 2 --global-batch-size 64 --overlap-grad-reduce",
-       "tp2 dp8 mbs2 ga4 zero0"},
+       "tp2 etp2 dp8 mbs2 ga4 zero0"},
       {two + "--overlap-grad-reduce --no-gradient-accumulation-fusion",
-       "tp2 dp8 zero0 accumulate=apart"},
-      {two + "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads", "tp2 dp8 zero2"},
+       "tp2 etp2 dp8 zero0 accumulate=apart"},
+      {two + "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads",
+       "tp2 etp2 dp8 zero2"},
       {two + "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1 "
              "--overlap-grad-reduce",
-       "tp2 dp8 zero0 recompute=full"},
+       "tp2 etp2 dp8 zero0 recompute=full"},
       {"--tensor_model_parallel_size=1 --pipeline-model-parallel-size 2 --overlap-grad-reduce "
        "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split",
        "pp2 dp8 zero0 ends=layers"},
       {two + "--sequence-parallel --expert-model-parallel-size 4 --expert-tensor-parallel-size 1 "
              "--use-distributed-optimizer --overlap-grad-reduce",
        "tp2 ep4 dp8 zero1 sp"},
+      // Without a word of it experts are split as all matrices are.
+      {two + "--sequence-parallel --expert-model-parallel-size 4 --overlap-grad-reduce",
+       "tp2 ep4 etp2 dp8 zero0 sp"},
+      {"--tensor-model-parallel-size 1 --expert-tensor-parallel-size 2 --mtp-num-layers 1 "
+       "--overlap-grad-reduce --optimizer-cpu-offload --use-distributed-optimizer",
+       "etp2 dp16 zero1 offload=optimizer mtp=1"},
+      {R"({"train_batch_size": 16, "zero_optimization": {"stage": 2, "offload_optimizer":
+          {"device": "cpu"}}})",
+       "dp16 zero2 offload=optimizer"},
   };
   for (const Row& row : rows) {
     INFO(row.flags);
@@ -161,8 +171,10 @@ TEST_CASE("foreign layouts: what is refused") {
        "--pipeline-model-parallel-layout: expected one E, the embedding"},
       {"--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 5",
        "--num-layers-per-virtual-pipeline-stage: is 16, which does not divide by 5"},
-      {"--tensor-model-parallel-size 2 --expert-model-parallel-size 2",
-       "experts that are split themselves"},
+      {"--tensor-model-parallel-size 2 --mtp-num-layers 17",
+       "--mtp-num-layers: expected a whole number from 1 to 16"},
+      {R"({"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "nvme"}}})",
+       "is not modelled"},
       {"--micro-batch-size 1 --use-torch-fsdp2 --data-parallel-sharding-strategy all",
        "unknown strategy \"all\""},
       {"--micro-batch-size 1 --recompute-granularity full --recompute-method blocks",

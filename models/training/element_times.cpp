@@ -91,6 +91,7 @@ double exchanges(const TrainingStep& step, LayerKind kind) {
     if (layout.context_by == ContextBy::ulysses) count += 4;
   }
   if (kind.has_experts() && layout.expert > 1) count += 2;
+  if (kind.has_experts() && layout.expert_tensor > 1) count += 2;
   return count;
 }
 
@@ -166,14 +167,25 @@ TouchedValues touched_values(const Transformer& model, LayerKind kind) {
   return touched;
 }
 
+double kernels_of(const TrainingStep& step, LayerKind kind) {
+  if (step.layout.kernels == Kernels::eager) return kernels_of_eager_layer;
+  return kernels_of_layer + (kind.has_experts() ? kernels_of_experts : 0);
+}
+
 }  // namespace
+
+double element_kernels(const TrainingStep& step, LayerKind kind) {
+  const bool rotates_complex = step.layout.kernels == Kernels::compiled && kind.attends();
+  return kernels_of(step, kind) + (rotates_complex ? kernels_of_complex_rotation - 1 : 0) +
+         exchanges(step, kind);
+}
 
 void add_element_wise(const TrainingStep& step, LayerKind kind, LayerTimes& times) {
   add_casts(step, kind, times);
   if (step.layout.kernels == Kernels::eager) return add_eager(step, times, kind);
   const double t = real(step.layout.tensor);
   const TouchedValues touched = touched_values(step.model, kind);
-  const double kernels = kernels_of_layer + (kind.has_experts() ? kernels_of_experts : 0);
+  const double kernels = kernels_of(step, kind);
   const double norms = touched.norms / (step.layout.sequence_parallel ? t : 1);
   const double bytes =
       bytes_per_value * rank_tokens(step) * (norms + touched.mlp / t + touched.mixing / t);

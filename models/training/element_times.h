@@ -7,5 +7,7 @@
 namespace sgdsim {
 
 void add_element_wise(const TrainingStep& step, LayerKind kind, LayerTimes& times);
+// Kernels of a layer in a pass besides products, attention and casts; exchanges are kernels, too.
+double element_kernels(const TrainingStep& step, LayerKind kind);
 
 }  // namespace sgdsim

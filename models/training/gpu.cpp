@@ -105,7 +105,11 @@ Fields fields_of(GpuFields& o) {
           "interference", gpu.interference,
           "how products and exchanges slow each other down; of a layout, exchanges are NCCL's, or "
           "else the multiprocessors', and none where nothing is said")
-          .also(check_kinds)};
+          .also(check_kinds),
+      {"launch", gpu.launch,
+       "what the host takes to start a kernel, of layouts with cuda_graphs=off; 5 us if not given"},
+      Field("host", gpu.host,
+            "what a GPU shares with the host of its box, of layouts with offload")};
 }
 
 }  // namespace
@@ -180,6 +184,15 @@ AttentionParts Gpu::attention(int64_t head_size) const {
       std::find_if(attention_heads.begin(), attention_heads.end(),
                    [&](const AttentionPoint& point) { return point.head_size >= head_size; });
   return fitting == attention_heads.end() ? attention_heads.back().parts : fitting->parts;
+}
+
+const HostShare& Gpu::host_share() const {
+  if (!host)
+    throw InputError("offload", "the file of the GPU " + name +
+                                    " says nothing of its host; add \"host\": {\"link\": \"64 "
+                                    "GBps\", \"memory_bandwidth\": \"77 GBps\"}, or leave "
+                                    "offload out");
+  return *host;
 }
 
 Interference Gpu::beside_exchanges() const {

@@ -7,6 +7,7 @@
 // least the time to move its matrices once.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,25 @@ inline Fields fields_of(Interference& one) {
               .from(1, 100)};
 }
 
+// What a GPU shares with the host of its box: the link between both, in one direction, and its part
+// of the rate of the host's memory.
+struct HostShare {
+  Bandwidth link;
+  Bandwidth memory_rate;
+};
+inline Fields fields_of(HostShare& host) {
+  const auto check = [](const Value& rate) {
+    if (rate.bandwidth().Bps() < 1e6) rate.fail("expected at least 1 MBps");
+  };
+  return {Field("link", host.link, "bandwidth between a GPU and its host, in one direction")
+              .needed()
+              .also(check),
+          Field("memory_bandwidth", host.memory_rate,
+                "bandwidth of the host's memory, over the GPUs that share it")
+              .needed()
+              .also(check)};
+}
+
 struct Gpu {
   std::string name;
   std::string description;
@@ -92,6 +112,8 @@ struct Gpu {
   std::vector<AttentionPoint> attention_heads;  // ascending; those of their sizes
   Duration attention_start;                     // of each layer's attention, in each pass
   std::vector<Interference> interference;       // each kind once
+  Duration launch = Duration::us(5);  // that the host takes to start a kernel, with cuda_graphs=off
+  std::optional<HostShare> host;      // of the box; nothing: not known
 
   double peak(Precision precision) const;  // 0: it has none
   // Part of the peak that a product of so many FLOP reaches.
@@ -104,6 +126,8 @@ struct Gpu {
   AttentionParts attention(int64_t head_size) const;
   // Of NCCL, whose kernels run on the multiprocessors; of what is most like it, if it is not there.
   Interference beside_exchanges() const;
+  // InputError where the file does not say it.
+  const HostShare& host_share() const;
   double bytes_s(double bytes) const { return bytes / (memory_part * memory_rate.Bps()); }
 
  private:

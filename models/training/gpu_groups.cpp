@@ -36,11 +36,13 @@ GpuGroups::OfGpu GpuGroups::of(int64_t gpu) {
   };
   add(GroupKind::tensor, 1, layout_.tensor);
   add(GroupKind::context, layout_.tensor, layout_.context);
-  add(GroupKind::experts, 1, layout_.expert);
+  add(GroupKind::experts, layout_.expert_tensor, layout_.expert);
+  add(GroupKind::expert_parts, 1, layout_.expert_tensor);
   add(GroupKind::shards, layout_.tensor, layout_.shards());
-  add(GroupKind::expert_shards, layout_.expert, layout_.expert_shards());
+  add(GroupKind::expert_shards, layout_.expert_ranks(), layout_.expert_shards());
   add(GroupKind::shard_copies, layout_.tensor * layout_.shards(), layout_.shard_copies);
-  add(GroupKind::expert_copies, layout_.expert * layout_.expert_shards(), layout_.shard_copies);
+  add(GroupKind::expert_copies, layout_.expert_ranks() * layout_.expert_shards(),
+      layout_.shard_copies);
   const int64_t other = layout_.pipeline - 1 - stage;
   if (other == stage) return groups;
   const int64_t here = std::min(stage, other) * of_stage + within;

@@ -26,9 +26,10 @@ enum class GroupKind : uint8_t {
   ends,     // first and last stage: the embedding
   copies,   // with dualpipe, of a stage
   forward,  // from stage to stage
-  backward
+  backward,
+  expert_parts  // those that split experts
 };
-inline constexpr std::size_t group_kinds = 11;
+inline constexpr std::size_t group_kinds = 12;
 
 // GPUs that exchange with each other. A ring that leaves a node with several of its members there
 // is as many rings, each with its part of the bytes, so that all their cards are used, as with

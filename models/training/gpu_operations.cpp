@@ -21,15 +21,24 @@ void GpuOperations::join(Ends& ends) {
   ends = {joined};
 }
 
+uint32_t GpuOperations::take(Ends& chain, Duration length) {
+  join(chain);
+  const uint32_t taken = writer_.calc(RankWriter::computes, length);
+  writer_.require(taken, chain);
+  chain = {taken};
+  return taken;
+}
+
 void GpuOperations::compute(Ends& chain, double seconds) {
   if (seconds <= 0) return;
-  join(chain);
   const Duration length = scaled(Duration::nearest_ps(seconds * 1e12), factor_);
   computed_ += length;
-  const uint32_t computed = writer_.calc(RankWriter::computes, length);
-  writer_.require(computed, chain);
+  const uint32_t computed = take(chain, length);
   parts_.add(computing_, computed, size());
-  chain = {computed};
+}
+
+void GpuOperations::wait(Ends& chain, double seconds) {
+  if (seconds > 0) take(chain, Duration::nearest_ps(seconds * 1e12));
 }
 
 uint32_t GpuOperations::tag(GroupKind kind, uint64_t number) const {
@@ -123,10 +132,13 @@ void GpuOperations::attend_around(Ends& chain, double seconds, double sent_B) {
   }
 }
 
-// Tokens go to their experts and come back.
+// Tokens go to their experts and come back; ranks that split experts gather them in between.
 void GpuOperations::visit_experts(Ends& chain, double seconds) {
+  const double parts = real(layout_.expert_tensor);
   collective(chain, GroupKind::experts, Operation::alltoall, dispatched_B(step_));
+  collective(chain, GroupKind::expert_parts, Operation::allgather, parts * dispatched_B(step_));
   compute(chain, seconds);
+  collective(chain, GroupKind::expert_parts, Operation::reduce_scatter, parts * combined_B(step_));
   collective(chain, GroupKind::experts, Operation::alltoall, combined_B(step_));
 }
 
@@ -163,14 +175,16 @@ void GpuOperations::times(Ends& chain, const StagePlan::Item& item, const PassTi
 void GpuOperations::item(Ends& chain, const StagePlan::Item& item, Pass pass) {
   switch (pass) {
     case Pass::forward:
-      return times(chain, item, item.forward, true, true);
+      times(chain, item, item.forward, true, true);
+      return wait(chain, item.forward_wait_s);
     case Pass::weights:
       return compute(chain, item.backward.weight_products);
     case Pass::backward:
     case Pass::inputs:
     case Pass::both:
       if (item.is_recomputed) times(chain, item, item.forward, true, true);
-      return times(chain, item, item.backward, pass != Pass::inputs, false);
+      times(chain, item, item.backward, pass != Pass::inputs, false);
+      return wait(chain, item.backward_wait_s);
   }
 }
 

@@ -39,6 +39,7 @@ class GpuOperations {
 
   // Each goes on behind `chain`, which becomes its end.
   void compute(Ends& chain, double seconds);
+  void wait(Ends& chain, double seconds);  // for the host, however slow the GPU is
   void collective(Ends& chain, GroupKind kind, Operation operation, double whole_B);
   void message(Ends& chain, RankVerb verb, int64_t peer, double size_B, uint32_t tag);
   void item(Ends& chain, const StagePlan::Item& item, Pass pass);
@@ -56,6 +57,7 @@ class GpuOperations {
   void visit_experts(Ends& chain, double seconds);
   void layer(Ends& chain, LayerKind kind, const PassTimes& times, double computed_s,
              bool is_forward);
+  uint32_t take(Ends& chain, Duration length);
   void times(Ends& chain, const StagePlan::Item& item, const PassTimes& times, bool with_weights,
              bool is_forward);
 

@@ -39,6 +39,7 @@ constexpr GpuPart::Kind part_of(GroupKind kind, Operation operation) {
     case GroupKind::context:
       return GpuPart::Kind::context;
     case GroupKind::experts:
+    case GroupKind::expert_parts:
       return GpuPart::Kind::experts;
     default:
       return operation == Operation::allgather ? GpuPart::Kind::gather : GpuPart::Kind::reduce;

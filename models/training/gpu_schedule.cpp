@@ -61,25 +61,30 @@ class GpuWriter {
     return does_.groups()[GroupKind::shards].size() > 1 ||
            does_.groups()[GroupKind::expert_shards].size() > 1 || layout_.shard_copies > 1;
   }
-  // So many bytes of each parameter; gradients go to the copies of the shards as well.
-  Ends on_stream(const Ends& ready, Operation operation, double bytes_of_parameter) {
+  // Of what is shared, so many bytes; gradients go to the copies of the shards as well.
+  template <class BytesOf>
+  Ends on_stream(const Ends& ready, Operation operation, const BytesOf& bytes_of) {
     Ends last = stream_;
     add(last, ready);
     const double pieces = real(plan_.pieces) * real(static_cast<int64_t>(plan_.chunks.size()));
-    const auto exchange = [&](GroupKind shards, GroupKind copies, double parameters) {
-      const double bytes = bytes_of_parameter * parameters / pieces;
+    const auto exchange = [&](GroupKind shards, GroupKind copies, const Replicas& replicas) {
+      const double bytes = bytes_of(replicas) / pieces;
       does_.collective(last, shards, operation, bytes);
       if (operation != Operation::allgather)
         does_.collective(last, copies, Operation::allreduce, bytes / does_.groups()[shards].size());
     };
-    exchange(GroupKind::shards, GroupKind::shard_copies, plan_.parameters.outside_experts());
-    exchange(GroupKind::expert_shards, GroupKind::expert_copies, plan_.parameters.experts);
+    exchange(GroupKind::shards, GroupKind::shard_copies, plan_.replicas[0]);
+    exchange(GroupKind::expert_shards, GroupKind::expert_copies, plan_.replicas[1]);
     return stream_ = last;
   }
-  Ends gather(const Ends& ready) { return on_stream(ready, Operation::allgather, 2); }
+  Ends gather(const Ends& ready) {
+    return on_stream(ready, Operation::allgather,
+                     [](const Replicas& replicas) { return replicas.gathered_B(); });
+  }
   Ends reduce(const Ends& ready) {
-    return on_stream(ready, layout_.zero == 0 ? Operation::allreduce : Operation::reduce_scatter,
-                     layout_.gradient_B());
+    return on_stream(
+        ready, layout_.zero == 0 ? Operation::allreduce : Operation::reduce_scatter,
+        [&](const Replicas& replicas) { return layout_.gradient_B() * replicas.parameters; });
   }
   // Weights of all chunks, in the order in which they are needed.
   void gather_all() {

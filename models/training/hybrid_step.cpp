@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/training/pass_order.h"
+#include "models/training/training_flop.h"
 #include "sim/core/cast.h"
 
 namespace sgdsim {
@@ -122,6 +123,9 @@ void add_pipeline(const TrainingStep& step, StageCosts& costs, const PricedStage
   parts.tensor = count * both.tensor;
   parts.context = count * both.context;
   parts.expert = count * both.expert;
+  parts.offload = count * both.offload;
+  parts.host = count * both.host;
+  result.hidden.offload = count * both.hidden_offload;
   result.forward_s = stage.times.forward.all();
   result.backward_s = stage.times.backward.all();
   result.weight_s = stage.times.backward.weight_products;
@@ -163,6 +167,12 @@ const std::vector<NamedPart>& step_parts() {
       {"data parallelism", "data_us", "what is exposed of exchanges between replicas, in us",
        &StepParts::data},
       {"optimizer", "optimizer_us", "the optimizer, in us", &StepParts::optimizer},
+      {"copies to the host and back", "offload_us",
+       "what is exposed of copies of activations to the host and back, in us; where there is some",
+       &StepParts::offload, true},
+      {"waiting for launches of the host", "host_us",
+       "waiting for the host to launch kernels, in us; where there is some", &StepParts::host,
+       true},
       {"communication and waiting", "communication_us",
        "fidelities flow and packet: all communication that nothing hides, and waiting, in us",
        &StepParts::communication}};
@@ -171,8 +181,7 @@ const std::vector<NamedPart>& step_parts() {
 
 void set_quality(const TrainingStep& step, double seconds, HybridStep& result) {
   const Layout& layout = step.layout;
-  result.mfu = real(layout.batch()) *
-               sequence_flop(step.model, step.sequence, FlopConvention::halved) /
+  result.mfu = real(layout.batch()) * training_flop(step, FlopConvention::halved) /
                (seconds * real(layout.gpus()) * step.gpu.peak(step.precision));
   const auto& parts = step_parts();
   result.limit = std::max_element(parts.begin(), parts.end(), [&](const auto& a, const auto& b) {
@@ -218,10 +227,12 @@ std::array<DataTraffic, 2> data_traffic(const TrainingStep& step, int64_t stage)
     default:
       bytes_of_parameter = passes * ((layout.keeps_weights ? 1 : 2) * 2 + gradient);
   }
+  const double gathers = passes * (layout.keeps_weights ? 1 : 2);  // of frozen weights
   const auto traffic = [&](const Replicas& replicas) {
     const double size = real(replicas.group.size);
     const double copies = real(replicas.copies.size);
-    return DataTraffic{replicas, replicas.parameters * bytes_of_parameter * (size - 1) / size,
+    const double bytes = replicas.parameters * bytes_of_parameter + gathers * replicas.frozen_B;
+    return DataTraffic{replicas, bytes * (size - 1) / size,
                        replicas.parameters / size * (layout.zero >= 2 ? passes : 1) * 2 * gradient *
                            (copies - 1) / copies};
   };
@@ -260,7 +271,7 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
     const DataTimes exchange =
         data_s(layout, stage, costs.exchange_of(parameters, layers), step.gpu.beside_exchanges());
     const double data = exchange.exposed + costs.copies_s(parameters);
-    const double optimizer = costs.optimizer_s(parameters);
+    const double optimizer = costs.optimizer_s(parameters, number);
     if (data + optimizer <= ends) continue;
     ends = data + optimizer;
     result.parts.data = data;

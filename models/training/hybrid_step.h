@@ -28,10 +28,12 @@ struct StepParts {
   double bubble = 0;
   double data = 0;
   double optimizer = 0;
+  double offload = 0;        // copies of activations to the host and back
+  double host = 0;           // waiting for the host to launch kernels
   double communication = 0;  // at fidelity flow: all that nothing hides, and waiting
   double all() const {
     return products + attention + element_wise + tensor + context + expert + sends + bubble + data +
-           optimizer + communication;
+           optimizer + offload + host + communication;
   }
 };
 
@@ -41,6 +43,7 @@ struct NamedPart {
   const char* key;   // "products_us"
   const char* says;
   double StepParts::*member;
+  bool is_rare = false;  // told only where there is some
 };
 const std::vector<NamedPart>& step_parts();
 
@@ -50,6 +53,7 @@ struct HiddenParts {
   double expert = 0;
   double sends = 0;
   double data = 0;
+  double offload = 0;
 };
 
 struct HybridStep {

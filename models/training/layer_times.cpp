@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/training/element_times.h"
+#include "models/training/layer_matrices.h"
 #include "models/training/memory.h"
 #include "sim/core/cast.h"
 
@@ -12,35 +13,40 @@ namespace sgdsim {
 namespace {
 
 constexpr double flash_backward = 2.5;
+constexpr double prediction_kernels = 3;  // two norms, and putting both beside each other
 
-// Adds rows x inner times inner x columns, forward and backward.
+// Adds what multiplying by matrices costs, forward and backward.
 class Products {
  public:
   // `list`: if not null, each of them goes there, and costs nothing.
   Products(const TrainingStep& step, LayerTimes& times, std::vector<LayerProduct>* list = nullptr)
-      : step_(step), times_(times), list_(list) {}
+      : step_(step), lora_(step.layout.lora), times_(times), list_(list) {}
 
-  void add(double rows, double columns, double inner, Precision precision) {
-    if (rows <= 0 || columns <= 0 || inner <= 0) return;
-    if (list_ != nullptr) return list_->push_back({rows, columns, inner});
-    const Costs costs = costs_of(rows, columns, inner, precision);
-    add_seconds(step_.gpu.product_s(costs.flop, costs.bytes, precision),
-                step_.gpu.weight_product_s(costs.flop, costs.weight_bytes, precision));
+  void add(const RankMatrix& matrix) {
+    const bool is_grouped = matrix.of == MatrixOf::experts;
+    const LayerProduct product{matrix.rows(rank_tokens(step_)), matrix.columns, matrix.inner,
+                               matrix.groups};
+    add(product, is_grouped, matrix.of == MatrixOf::router ? Precision::bf16 : step_.precision,
+        !lora_.is_used());
+    if (!lora_.is_used()) return;
+    if (matrix.of != MatrixOf::router) widen(product);
+    if (!is_adapted(step_.layout, matrix)) return;
+    const double rank = real(lora_.rank);
+    for (int64_t i = 0; i < static_cast<int64_t>(matrix.beside); ++i) {
+      add({product.rows, rank, product.inner, product.groups}, is_grouped, Precision::bf16, true);
+      add({product.rows, product.columns / matrix.beside, rank, product.groups}, is_grouped,
+          Precision::bf16, true);
+    }
+    add_sums(product, matrix.beside);
   }
-  // `count` products of one size, one after the other in the tiles of one kernel. What each needs
-  // of its matrices it loads, and adds to its gradients, while no other one computes.
-  void add_grouped(double rows, double columns, double inner, double count) {
-    if (rows <= 0 || columns <= 0 || inner <= 0) return;
-    if (list_ != nullptr) return list_->push_back({rows, columns, inner, count});
-    const Precision precision = step_.precision;
-    const Costs costs = costs_of(rows, columns, inner, precision);
-    const double bytes_s = step_.gpu.bytes_s(count * costs.bytes);
-    const double weight_bytes_s = step_.gpu.bytes_s(count * costs.weight_bytes);
-    add_seconds(step_.gpu.product_s(count * costs.flop, 0, precision) + bytes_s,
-                step_.gpu.weight_product_s(count * costs.flop, 0, precision) + weight_bytes_s);
-  }
-  void add(double rows, double columns, double inner) {
-    add(rows, columns, inner, step_.precision);
+  // `is_trained`: whether the second matrix gets gradients.
+  void add(const LayerProduct& product, bool is_grouped, Precision precision, bool is_trained) {
+    if (list_ != nullptr) return list_->push_back(product);
+    if (is_grouped) return add_grouped(product, precision, is_trained);
+    const Costs costs = costs_of(product, precision);
+    add_seconds(
+        step_.gpu.product_s(costs.flop, costs.bytes, precision),
+        is_trained ? step_.gpu.weight_product_s(costs.flop, costs.weight_bytes, precision) : 0);
   }
 
  private:
@@ -49,7 +55,9 @@ class Products {
     double bytes = 0;
     double weight_bytes = 0;  // of the product that makes gradients of weights
   };
-  Costs costs_of(double rows, double columns, double inner, Precision precision) const {
+  // Of one of the groups.
+  Costs costs_of(const LayerProduct& product, Precision precision) const {
+    const auto [rows, columns, inner, groups] = product;
     const double width = value_B(precision);
     // Fused, gradients are read and written where they are kept.
     const double of_gradient =
@@ -58,85 +66,48 @@ class Products {
             .bytes = width * (rows * inner + inner * columns) + bytes_per_value * rows * columns,
             .weight_bytes = width * rows * (inner + columns) + of_gradient * inner * columns};
   }
+  // Products of one size, one after the other in the tiles of one kernel. What each needs of its
+  // matrices it loads, and adds to its gradients, while no other one computes.
+  void add_grouped(const LayerProduct& product, Precision precision, bool is_trained) {
+    const Costs costs = costs_of(product, precision);
+    const double count = product.groups;
+    const double bytes_s = step_.gpu.bytes_s(count * costs.bytes);
+    const double weight_bytes_s = step_.gpu.bytes_s(count * costs.weight_bytes);
+    add_seconds(step_.gpu.product_s(count * costs.flop, 0, precision) + bytes_s,
+                is_trained
+                    ? step_.gpu.weight_product_s(count * costs.flop, 0, precision) + weight_bytes_s
+                    : 0);
+  }
   void add_seconds(double seconds, double of_weights) {
     times_.forward.products += seconds;
     times_.backward.products += seconds + of_weights;
     times_.backward.weight_products += of_weights;
   }
+  // Frozen weights of fewer bits become BF16 before each product; FP8 multiplies FP8 as it is.
+  void widen(const LayerProduct& product) {
+    const bool as_it_is = lora_.frozen == FrozenFormat::bf16 ||
+                          (lora_.frozen == FrozenFormat::fp8 && step_.precision == Precision::fp8);
+    if (list_ != nullptr || as_it_is) return;
+    const double weights = product.groups * product.inner * product.columns;
+    const double seconds = step_.gpu.bytes_s(weights * (frozen_B(lora_.frozen) + bytes_per_value)) +
+                           step_.gpu.kernel.s();
+    times_.forward.element_wise += seconds;
+    times_.backward.element_wise += seconds;
+  }
+  // What adapters make is added to what the frozen product makes; so are gradients of its input.
+  void add_sums(const LayerProduct& product, double beside) {
+    if (list_ != nullptr) return;
+    const double sum_B = 3 * bytes_per_value * product.groups * product.rows;
+    const double starts = beside * step_.gpu.kernel.s();
+    times_.forward.element_wise += step_.gpu.bytes_s(sum_B * product.columns) + starts;
+    times_.backward.element_wise += step_.gpu.bytes_s(sum_B * beside * product.inner) + starts;
+  }
 
   const TrainingStep& step_;
+  const Lora& lora_;
   LayerTimes& times_;
   std::vector<LayerProduct>* list_;
 };
-
-void add_linear_products(const TrainingStep& step, Products& products) {
-  const LinearMixing& linear = *step.model.linear;
-  const double t = real(step.layout.tensor);
-  const double tokens = rank_tokens(step);
-  const double h = real(step.model.hidden);
-  const double values = real(linear.values()) / t;
-  products.add(tokens, real(linear.projected()) / t, h);
-  if (linear.kind == LinearKind::mamba) {
-    products.add(tokens, real(linear.rank + 2 * linear.key_size), values);
-    products.add(tokens, values, real(linear.rank));
-  }
-  products.add(tokens, h, values);
-}
-
-void add_attention_products(const TrainingStep& step, Products& products, LayerKind kind) {
-  if (kind.mixing == Mixing::none) return;
-  if (kind.mixing == Mixing::linear) return add_linear_products(step, products);
-  const Transformer& model = step.model;
-  const AttentionWidths widths = attention_widths(model, kind.mixing);
-  const double t = real(step.layout.tensor);
-  const double tokens = rank_tokens(step);
-  const double own = tokens / t;  // narrow vectors are made by one rank for all
-  const double h = real(model.hidden);
-  const double queries = real(widths.queries);
-  if (const auto& latent = model.latent) {
-    if (latent->query_rank > 0) {
-      products.add(own, real(latent->query_rank), h);
-      products.add(tokens, queries / t, real(latent->query_rank));
-    } else {
-      products.add(tokens, queries / t, h);
-    }
-    products.add(own, real(latent->kv_rank + latent->rotary_size), h);
-    products.add(tokens, real(model.heads * (latent->plain_size + latent->value_size)) / t,
-                 real(latent->kv_rank));
-  } else {
-    products.add(tokens, (queries + real(widths.keys + widths.values)) / t, h);
-  }
-  if (model.output_gate) products.add(tokens, real(widths.output) / t, h);
-  if (const auto& indexer = model.indexer; indexer && kind.mixing == Mixing::full) {
-    const bool is_narrow = model.latent && model.latent->query_rank > 0;
-    products.add(own, real(indexer->heads * indexer->size),
-                 is_narrow ? real(model.latent->query_rank) : h);
-    products.add(own, real(indexer->size + indexer->heads), h);
-  }
-  products.add(tokens, h, real(widths.output) / t);
-}
-
-void add_mlp(Products& products, const Transformer& model, double tokens, double width) {
-  if (width <= 0) return;
-  products.add(tokens, real(model.mlp_matrices() - 1) * width, real(model.hidden));
-  products.add(tokens, real(model.hidden), width);
-}
-
-void add_experts(const TrainingStep& step, Products& products) {
-  const Transformer& model = step.model;
-  const Experts& experts = *model.experts;
-  const double t = real(step.layout.tensor);
-  const double tokens = rank_tokens(step);
-  const double h = real(model.hidden);
-  products.add(tokens / t, real(experts.count + (experts.shared_gate ? 1 : 0)), h, Precision::bf16);
-  add_mlp(products, model, tokens, real(experts.all_shared_width()) / t);
-  // All of a rank's experts are one grouped kernel; tokens are spread evenly.
-  const double own = real(experts.count) / real(step.layout.expert);
-  const double rows = tokens / t * real(experts.per_token) / own;
-  const double width = real(experts.width);
-  products.add_grouped(rows, real(model.mlp_matrices() - 1) * width, h, own);
-  products.add_grouped(rows, h, width, own);
-}
 
 // Of Mamba, whose states are no products of matrices: what its one kernel reads and writes, its
 // input, time steps, gate and output. It is the least that it takes.
@@ -146,6 +117,12 @@ void add_scan(const TrainingStep& step, LayerTimes& times) {
   const double seconds = step.gpu.bytes_s(4 * bytes_per_value * values);
   times.forward.attention += seconds;
   times.backward.attention += 2 * seconds;
+}
+
+// Of a sequence, on the replica that has most of it.
+double slowest_core_flop(const TrainingStep& step, Mixing mixing) {
+  const double mean = core_flop(step, mixing, FlopConvention::halved);
+  return step.documents ? step.documents->slowest(step.layout.replicas) * mean : mean;
 }
 
 // Scores and values. Not fused, scores are written and read by every kernel that touches them, and
@@ -160,8 +137,7 @@ void add_attention_core(const TrainingStep& step, LayerTimes& times, LayerKind k
   const double peak = gpu.peak(Precision::bf16);
   const AttentionWidths widths = attention_widths(step.model, kind.mixing);
   if (!layout.keeps_scores || !kind.attends()) {
-    const double flop =
-        part * attention_core_flop(step.model, kind.mixing, step.sequence, FlopConvention::halved);
+    const double flop = part * slowest_core_flop(step, kind.mixing);
     const AttentionParts reached =
         gpu.attention(widths.heads > 0 ? widths.queries / widths.heads : 1);
     const double start = gpu.attention_start.s();
@@ -191,9 +167,12 @@ void add_operations_again(const TrainingStep& step, LayerTimes& times, LayerKind
   const double h = real(model.hidden);
   LayerTimes again;
   Products products(step, again);
-  products.add(tokens, real(widths.keys), h);
-  products.add(tokens, h, real(widths.output));
-  products.add(tokens, real(model.mlp_width), h);  // up, or without a gate down
+  const auto add = [&](double columns, double inner) {
+    products.add({tokens, columns, inner}, false, step.precision, true);
+  };
+  add(real(widths.keys), h);
+  add(h, real(widths.output));
+  add(real(model.mlp_width), h);  // up, or without a gate down
   times.backward.products += again.forward.products;
   times.backward.element_wise += times.forward.element_wise;
 }
@@ -240,6 +219,25 @@ void add_context(const TrainingStep& step, GroupTimes& groups, LayerKind kind, L
   }
 }
 
+// Tokens go to the ranks of their experts; where experts are split, all that share one gather its
+// tokens; and what comes out goes the same way back.
+double expert_exchange_s(const TrainingStep& step, GroupTimes& groups) {
+  const Layout& layout = step.layout;
+  double seconds = 0;
+  if (layout.expert > 1) {
+    const RankGroup experts{layout.expert_tensor, layout.expert};
+    seconds += groups.all_to_all_s(experts, dispatched_B(step)) +
+               groups.all_to_all_s(experts, combined_B(step));
+  }
+  if (layout.expert_tensor > 1) {
+    const RankGroup parts{1, layout.expert_tensor};
+    const double ranks = real(layout.expert_tensor);
+    seconds += groups.all_gather_s(parts, ranks * dispatched_B(step)) +
+               groups.reduce_scatter_s(parts, ranks * combined_B(step));
+  }
+  return seconds;
+}
+
 void add_communication(const TrainingStep& step, GroupTimes& groups, LayerKind kind,
                        LayerTimes& times) {
   const Layout& layout = step.layout;
@@ -252,13 +250,10 @@ void add_communication(const TrainingStep& step, GroupTimes& groups, LayerKind k
   times.forward.tensor += pass;
   times.backward.tensor += pass;
   if (layout.context > 1 && kind.attends()) add_context(step, groups, kind, times);
-  if (kind.has_experts() && layout.expert > 1) {
-    const RankGroup expert{1, layout.expert};
-    const double both = groups.all_to_all_s(expert, dispatched_B(step)) +
-                        groups.all_to_all_s(expert, combined_B(step));
-    times.forward.expert += both;
-    times.backward.expert += both;
-  }
+  if (!kind.has_experts()) return;
+  const double expert = expert_exchange_s(step, groups);
+  times.forward.expert += expert;
+  times.backward.expert += expert;
 }
 
 }  // namespace
@@ -272,30 +267,50 @@ PassTimes& PassTimes::operator+=(const PassTimes& other) {
   expert += other.expert;
   weight_products += other.weight_products;
   hidden_context += other.hidden_context;
+  offload += other.offload;
+  hidden_offload += other.hidden_offload;
+  host += other.host;
   return *this;
 }
 
 PassTimes operator*(double factor, const PassTimes& times) {
-  return {factor * times.products,        factor * times.attention,     factor * times.element_wise,
-          factor * times.tensor,          factor * times.context,       factor * times.expert,
-          factor * times.weight_products, factor * times.hidden_context};
+  return {factor * times.products,
+          factor * times.attention,
+          factor * times.element_wise,
+          factor * times.tensor,
+          factor * times.context,
+          factor * times.expert,
+          factor * times.weight_products,
+          factor * times.hidden_context,
+          factor * times.offload,
+          factor * times.hidden_offload,
+          factor * times.host};
 }
 
 namespace {
 
 void add_products(const TrainingStep& step, Products& products, LayerKind kind) {
-  add_attention_products(step, products, kind);
-  if (kind.has_experts()) add_experts(step, products);
-  if (kind.mlp == Mlp::dense)
-    add_mlp(products, step.model, rank_tokens(step),
-            real(step.model.mlp_width) / real(step.layout.tensor));
+  for (const RankMatrix& matrix : RankMatrices(step.model, step.layout, kind)) products.add(matrix);
 }
 
 double head_rows(const TrainingStep& step) {
   return step.model.patches ? real(step.layout.micro_batch) : rank_tokens(step);
 }
 
+// With lora, of the products of a layer those whose second matrix gets gradients.
+double trained_products(const TrainingStep& step, LayerKind kind) {
+  double count = 0;
+  for (const RankMatrix& matrix : RankMatrices(step.model, step.layout, kind))
+    if (is_adapted(step.layout, matrix)) count += 2 * matrix.beside;
+  return count;
+}
+
 }  // namespace
+
+double core_flop(const TrainingStep& step, Mixing mixing, FlopConvention convention) {
+  if (step.documents) return step.documents->core_flop(mixing, convention);
+  return attention_core_flop(step.model, mixing, step.sequence, convention);
+}
 
 std::vector<LayerProduct> layer_products(const TrainingStep& step, LayerKind kind) {
   LayerTimes times;
@@ -316,8 +331,8 @@ LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, LayerKind k
   add_products(step, products, kind);
   add_attention_core(step, times, kind);
   add_element_wise(step, kind, times);
-  times.backward.element_wise +=
-      adding_s(step, rank_layer_parameters(step.model, step.layout, kind).all());
+  times.backward.element_wise += adding_s(
+      step, trained_parts(step.layout, rank_layer_parameters(step.model, step.layout, kind)).all());
   add_communication(step, groups, kind, times);
   if (step.layout.recompute == Recompute::selective)
     times.backward.attention += times.forward.attention;
@@ -330,23 +345,76 @@ LayerTimes recomputed(LayerTimes times) {
   return times;
 }
 
-LayerTimes head_times(const TrainingStep& step) {
+namespace {
+
+LayerTimes one_head_times(const TrainingStep& step) {
   LayerTimes times;
   const double t = real(step.layout.tensor);
   const double rows = head_rows(step);
   const double vocabulary = real(step.model.vocabulary);
   Products products(step, times);
-  products.add(rows, vocabulary / t, real(step.model.hidden), Precision::bf16);
+  const bool is_trained = !step.layout.lora.is_used();
+  products.add(head_product(step), false, Precision::bf16, is_trained);
   const double logits = rows * vocabulary / t;
   const double starts = 4 * step.gpu.kernel.s();
   // In kernels of their own: to 4 bytes (6), softmax (16: rows that do not fit on a multiprocessor
   // are read for their maximum, their sum, and to write); gradients of the loss (4) and of softmax
   // (16: read for the sum, and to write), to 2 bytes (6).
   const bool is_apart = step.layout.kernels != Kernels::fused;
+  const double trained = is_trained ? vocabulary / t * real(step.model.hidden) : 0;
   times.forward.element_wise += step.gpu.bytes_s((is_apart ? 22 : 10) * logits) + starts;
-  times.backward.element_wise += step.gpu.bytes_s((is_apart ? 26 : 6) * logits) + starts +
-                                 adding_s(step, vocabulary / t * real(step.model.hidden));
+  times.backward.element_wise +=
+      step.gpu.bytes_s((is_apart ? 26 : 6) * logits) + starts + adding_s(step, trained);
   return times;
+}
+
+// Norms of the last hidden state and of the embedding of the next token, both side by side, and
+// the matrix that makes one of them (arXiv 2412.19437, section 2.2).
+LayerTimes prediction_times(const TrainingStep& step) {
+  LayerTimes times;
+  const double t = real(step.layout.tensor);
+  const double h = real(step.model.hidden);
+  Products products(step, times);
+  products.add({rank_tokens(step), h / t, 2 * h}, false, step.precision, true);
+  const double bytes =
+      8 * bytes_per_value * rank_tokens(step) * h / (step.layout.sequence_parallel ? t : 1);
+  const double starts = prediction_kernels * step.gpu.kernel.s();
+  times.forward.element_wise += step.gpu.bytes_s(bytes) + starts;
+  times.backward.element_wise +=
+      step.gpu.bytes_s(2 * bytes) + starts + adding_s(step, 2 * h * h / t);
+  return times;
+}
+
+}  // namespace
+
+LayerTimes head_times(const TrainingStep& step) {
+  LayerTimes times = one_head_times(step);
+  const double predictions = real(predictions_of(step.model, step.layout));
+  if (predictions == 0) return times;
+  const LayerTimes head = times;
+  const LayerTimes before = prediction_times(step);
+  for (const LayerTimes& more : {head, before}) {
+    times.forward += predictions * more.forward;
+    times.backward += predictions * more.backward;
+  }
+  return times;
+}
+
+LayerKernels layer_kernels(const TrainingStep& step, LayerKind kind) {
+  const double products = real(static_cast<int64_t>(layer_products(step, kind).size()));
+  // Casts of both factors; the backward pass has as many of gradients.
+  const double casts = step.precision == Precision::bf16 ? 0 : 2 * products;
+  const double others = element_kernels(step, kind);
+  const double attention = kind.mixing == Mixing::none ? 0 : 1;
+  const double trained = step.layout.lora.is_used() ? trained_products(step, kind) : products;
+  return {products + casts + others + attention,
+          products + trained + casts + others + 3 * attention};
+}
+
+LayerKernels head_kernels(const TrainingStep& step) {
+  const double heads = real(1 + predictions_of(step.model, step.layout));
+  const double before = (heads - 1) * (prediction_kernels + 1);
+  return {heads * 5 + before, heads * 6 + before + (heads - 1)};
 }
 
 }  // namespace sgdsim

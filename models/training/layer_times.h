@@ -7,6 +7,7 @@
 #include "models/training/gpu.h"
 #include "models/training/group_times.h"
 #include "models/training/layout.h"
+#include "models/training/packed_documents.h"
 
 namespace sgdsim {
 
@@ -19,6 +20,7 @@ struct TrainingStep {
   int64_t sequence;
   const Gpu& gpu;
   Precision precision;
+  const PackedDocuments* documents = nullptr;  // null: each sequence is one
 };
 
 // Seconds by what takes them. Communication is what nothing hides.
@@ -31,9 +33,13 @@ struct PassTimes {
   double expert = 0;
   double weight_products = 0;  // those of `products` that make gradients of weights
   double hidden_context = 0;   // what attention hides of the ring of context parallelism
+  double offload = 0;          // what a pass waits for copies of activations to or from the host
+  double hidden_offload = 0;   // and what of them lies under it
+  double host = 0;             // what it waits for the host to launch its kernels
 
   double compute() const { return products + attention + element_wise; }
-  double all() const { return compute() + tensor + context + expert; }
+  double waits() const { return offload + host; }
+  double all() const { return compute() + tensor + context + expert + offload + host; }
   PassTimes& operator+=(const PassTimes& other);
 };
 PassTimes operator*(double factor, const PassTimes& times);
@@ -51,6 +57,8 @@ struct LayerTraffic {
   double context_backward_B = 0;
   double expert_forward_B = 0;
   double expert_backward_B = 0;
+  double expert_parts_forward_B = 0;  // among ranks that split experts
+  double expert_parts_backward_B = 0;
 };
 LayerTraffic layer_traffic(const TrainingStep& step, LayerKind kind, bool is_recomputed);
 
@@ -67,11 +75,23 @@ struct LayerProduct {
 std::vector<LayerProduct> layer_products(const TrainingStep& step, LayerKind kind);
 LayerProduct head_product(const TrainingStep& step);
 
+// Scores and values of a sequence, forward: of its documents, where there are several.
+double core_flop(const TrainingStep& step, Mixing mixing, FlopConvention convention);
+
 // Without computing the layer again.
 LayerTimes layer_times(const TrainingStep& step, GroupTimes& groups, LayerKind kind);
 LayerTimes recomputed(LayerTimes times);
-// The last norm, logits and loss.
+// The last norm, logits and loss; of modules that predict further tokens these once more each, and
+// what makes the input of their layer.
 LayerTimes head_times(const TrainingStep& step);
+
+// Kernels that the host launches for a layer, in either pass, and for the head.
+struct LayerKernels {
+  double forward = 0;
+  double backward = 0;
+};
+LayerKernels layer_kernels(const TrainingStep& step, LayerKind kind);
+LayerKernels head_kernels(const TrainingStep& step);
 
 // What one layer and micro-batch exchanges: pairs of a gather and a scatter (or all-reduces) of
 // activation_B in a pass; keys and values of a rank; tokens for experts, in the precision in which

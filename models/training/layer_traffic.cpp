@@ -79,11 +79,14 @@ LayerTraffic layer_traffic(const TrainingStep& step, LayerKind kind, bool is_rec
     const double both = (dispatched_B(step) + combined_B(step)) * (e - 1) / e;
     traffic.expert_forward_B = both;
     traffic.expert_backward_B = both;
+    const double parts = (dispatched_B(step) + combined_B(step)) * real(layout.expert_tensor - 1);
+    traffic.expert_parts_forward_B = traffic.expert_parts_backward_B = parts;
   }
   if (is_recomputed) {
     traffic.tensor_backward_B += pass;
     traffic.context_backward_B += traffic.context_forward_B;
     traffic.expert_backward_B += traffic.expert_forward_B;
+    traffic.expert_parts_backward_B += traffic.expert_parts_forward_B;
   }
   return traffic;
 }

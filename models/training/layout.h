@@ -1,13 +1,17 @@
 // How a training step is laid out over GPUs: sizes of the groups, micro-batches, schedule.
 //
 // Ranks are numbered tp-cp-dp-pp, fastest first, so that a tensor-parallel group lies inside a
-// node and pipeline stages are far apart. Experts are spread over groups of `expert` consecutive
-// ranks of the tensor, context and data-parallel ranks of a stage; each rank keeps whole experts.
+// node and pipeline stages are far apart. Experts are spread over groups of `expert` ranks of the
+// tensor, context and data-parallel ranks of a stage; each rank keeps whole experts, or with etp
+// the part of them that `expert_tensor` consecutive ranks have together.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "models/training/lora.h"
+#include "models/training/offload.h"
 #include "models/training/stage_lengths.h"
 #include "models/training/transformer.h"
 
@@ -54,6 +58,7 @@ struct Layout {
   int64_t context = 1;
   int64_t chunks = 1;  // virtual stages of a rank; with 1f1b, above 1 it is interleaved
   int64_t expert = 1;
+  int64_t expert_tensor = 1;  // ranks that split each expert: etp
   int64_t replicas = 1;       // data parallel
   int64_t shard_copies = 1;   // hsdp: groups of which each has all shards
   int64_t micro_batch = 1;    // sequences
@@ -76,6 +81,11 @@ struct Layout {
   // accumulate=apart: kernels of their own add the gradients of a micro-batch to those kept.
   bool adds_apart = false;
   Kernels kernels = Kernels::fused;
+  Lora lora = {};
+  Offload offload = {};
+  bool host_launches = false;  // cuda_graphs=off: the host launches every kernel, and may be late
+  // mtp=: layers that predict further tokens and are trained; nothing: those of the model.
+  std::optional<int64_t> predictions = {};
 
   bool operator==(const Layout&) const = default;
 
@@ -84,8 +94,11 @@ struct Layout {
   // Ranks that share the optimizer's states of what is not an expert.
   int64_t shards() const { return context * replicas / shard_copies; }
   // Ranks that share those of the same experts.
-  int64_t expert_shards() const { return tensor * context * replicas / expert / shard_copies; }
-  double gradient_B() const { return half_gradients ? 2 : 4; }  // of a parameter
+  int64_t expert_shards() const {
+    return tensor * context * replicas / expert_ranks() / shard_copies;
+  }
+  int64_t expert_ranks() const { return expert * expert_tensor; }  // that have all experts together
+  double gradient_B() const { return half_gradients ? 2 : 4; }     // of a parameter
   int64_t chunks_in_all() const { return pipeline * chunks; }
 };
 
@@ -100,8 +113,12 @@ void check_sizes(const Layout& layout, const std::string& where);
 
 // "tp8 pp9 cp2 vp7 ep1 dp4 mbs1 ga63 zero1 sp hsdp1 recompute=none schedule=1f1b context=ring
 //  reshard=on attention=flash ends=apart stages=even gradients=fp32 overlap=on sends=whole
-//  accumulate=fused kernels=fused"; what is not named is 1, zero0, or as here.
+//  accumulate=fused kernels=fused cuda_graphs=on", and without lora= and offload=; what is not
+//  named is 1, zero0, or as here.
 Layout parse_layout(const std::string& text, const std::string& where);
+// Words that all layouts of a search have: none of those that a search tries itself (tp, pp, cp,
+// vp, ep, dp, mbs, ga, zero, sp, recompute, ends, stages, first, last).
+Layout parse_shared_words(const std::string& text, const std::string& where);
 // What the text says nothing about follows: replicas from `gpus`, micro-batches from the sequences
 // of a step. Numbers that do not divide, and 0, leave them as they are.
 Layout completed(Layout layout, const std::string& text, int64_t gpus, int64_t batch);
@@ -120,6 +137,7 @@ struct StageLayers {
   int64_t kept_inputs = 0;   // from which they are
   int64_t from_before = 0;   // chunks whose forward pass waits for another stage
   int64_t from_behind = 0;   // and whose backward pass does
+  int64_t predictions = 0;   // modules behind the last layer, whose layers are among the kinds
   bool embeds = false;
   bool has_head = false;
   int64_t layers() const;
@@ -127,6 +145,9 @@ struct StageLayers {
   int64_t count_again(LayerKind kind) const { return again[kind.index()]; }
   StageLayers& operator+=(const StageLayers& other);
 };
+// Modules that predict further tokens and are trained: with lora none, unless mtp= says so.
+int64_t predictions_of(const Transformer& model, const Layout& layout);
+bool computes_predictions_again(const Layout& layout);
 // Of the chunks of the whole pipeline, which hold the layers in order: from..to-1, the first ones
 // up to `again` of which are computed again. The layout must fit the model.
 struct ChunkLayers {

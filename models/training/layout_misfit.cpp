@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "models/training/layer_matrices.h"
 #include "models/training/layout.h"
 
 namespace sgdsim {
@@ -69,12 +70,19 @@ std::string schedule_misfit(const Layout& layout) {
 
 std::string expert_misfit(const Transformer& model, const Layout& layout) {
   const std::string ep = "ep" + std::to_string(layout.expert);
+  const std::string etp = "etp" + std::to_string(layout.expert_tensor);
+  if (!model.experts && layout.expert_tensor > 1)
+    return "the model has no experts to split by " + etp + "; leave it out";
   if (!model.experts) return layout.expert > 1 ? "the model has no experts to spread by " + ep : "";
+  if (model.experts->width % layout.expert_tensor != 0)
+    return no_divisor("columns of an expert", model.experts->width, "etp", layout.expert_tensor);
   if (model.experts->count % layout.expert != 0)
     return no_divisor("experts", model.experts->count, "ep", layout.expert);
   const int64_t ranks = layout.tensor * layout.context * layout.replicas;
   if (ranks % layout.expert != 0)
     return no_divisor("ranks tp x cp x dp", ranks, "ep", layout.expert);
+  if (ranks % layout.expert_ranks() != 0)
+    return no_divisor("ranks tp x cp x dp", ranks, "ep x etp = ", layout.expert_ranks());
   if (layout.tensor > 1 && !layout.sequence_parallel)
     return "experts with tensor parallelism need sp: otherwise every rank would send the same "
            "tokens";
@@ -142,8 +150,8 @@ std::string shards_misfit(const Layout& layout) {
   if (ranks % layout.shard_copies != 0)
     return no_divisor("ranks cp x dp", ranks, "hsdp", layout.shard_copies);
   if (ranks == layout.shard_copies) return name + " leaves one rank for all shards: that is zero0";
-  const int64_t of_experts = layout.tensor * ranks / layout.expert;
-  if (layout.expert > 1 && of_experts % layout.shard_copies != 0)
+  const int64_t of_experts = layout.tensor * ranks / layout.expert_ranks();
+  if (layout.expert_ranks() > 1 && of_experts % layout.shard_copies != 0)
     return no_divisor("ranks with the same experts", of_experts, "hsdp", layout.shard_copies);
   return "";
 }
@@ -188,6 +196,39 @@ std::string exchange_misfit(const Layout& layout) {
   return "";
 }
 
+bool has_adapters(const Transformer& model, const Layout& layout) {
+  return adapters_of_token(model, layout.lora) > 0;
+}
+
+std::string lora_misfit(const Transformer& model, const Layout& layout) {
+  const Lora& lora = layout.lora;
+  if (!lora.is_used())
+    return lora.frozen == FrozenFormat::bf16
+               ? ""
+               : "frozen=" + std::string(name_in(frozen_formats, lora.frozen)) +
+                     " is how frozen weights are kept, and without lora none is; say lora=16, too";
+  const std::string name = "lora=" + std::to_string(lora.rank);
+  if (lora.rank > model.hidden)
+    return name + " is wider than the hidden state; expected a rank of at most " +
+           std::to_string(model.hidden);
+  if (!has_adapters(model, layout))
+    return name + ":" + std::string(name_in(lora_products, lora.products)) +
+           " adapts nothing: no layer has such products; say " + name;
+  if (layout.recompute == Recompute::operations)
+    return "recompute=operations is not modelled with lora; say recompute=full, or leave it out";
+  if (predictions_of(model, layout) > 0)
+    return "mtp=" + std::to_string(*layout.predictions) +
+           " trains whole layers, and with lora only adapters are trained; leave it out";
+  return "";
+}
+
+std::string predictions_misfit(const Transformer& model, const Layout& layout) {
+  if (model.patches && predictions_of(model, layout) > 0)
+    return "mtp=" + std::to_string(*layout.predictions) +
+           " predicts further tokens, and the input of this model are images; leave it out";
+  return "";
+}
+
 }  // namespace
 
 bool is_plain(const Transformer& model) {
@@ -213,10 +254,12 @@ std::string misfit_of(const Transformer& model, const Layout& layout, int64_t se
   if (layout.ends_are_layers && layout.pipeline == 1 && layout.stages.are_even())
     return "ends=layers has no effect with pp1; leave it out";
   const int64_t units = model.layers + (layout.ends_are_layers ? 2 : 0);
-  for (const std::string& sentence : {stage_misfit(model, layout, units), schedule_misfit(layout),
-                                      expert_misfit(model, layout), context_misfit(model, layout),
-                                      shards_misfit(layout), recompute_misfit(model, layout, units),
-                                      exchange_misfit(layout), operations_misfit(model, layout)})
+  for (const std::string& sentence :
+       {stage_misfit(model, layout, units), schedule_misfit(layout), expert_misfit(model, layout),
+        context_misfit(model, layout), shards_misfit(layout),
+        recompute_misfit(model, layout, units), exchange_misfit(layout),
+        operations_misfit(model, layout), lora_misfit(model, layout),
+        predictions_misfit(model, layout)})
     if (!sentence.empty()) return sentence;
   return "";
 }

@@ -76,9 +76,9 @@ void spread_layers(const Transformer& model, Layout& layout) {
 void for_each_layout(const Transformer& model, const LayoutSpace& space,
                      const std::function<void(const Layout&)>& f) {
   if (space.near) return for_each_near(model, space, *space.near, f);
-  Layout layout;
-  layout.half_gradients = space.half_gradients;
-  layout.kernels = kernels_of(space.program);
+  Layout layout = space.base;
+  if (space.half_gradients) layout.half_gradients = true;
+  if (layout.kernels == Kernels::fused) layout.kernels = kernels_of(space.program);
   for (const int64_t tensor : divisors_of(space.gpus)) {
     layout.tensor = tensor;
     if (model.heads % tensor != 0) continue;
@@ -113,7 +113,8 @@ LayoutSearch search_layouts(const Transformer& model, const Gpu& gpu, Precision 
       return;
     }
     try {
-      const HybridStep step = hybrid_step({model, layout, space.sequence, gpu, precision}, groups);
+      const HybridStep step = hybrid_step(
+          {model, layout, space.sequence, gpu, precision, space.documents.get()}, groups);
       search.fitting.push_back({layout, step.time, step.mfu, memory_B, step.limit});
     } catch (const UnfitGroup& unfit) {
       ++search.left_out;

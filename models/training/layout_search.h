@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct LayoutSpace {
   bool half_gradients = false;
   TrainingProgram program = TrainingProgram::any;  // layouts that it can do
   std::optional<Layout> near = {};  // only those that differ from this one in one word
+  Layout base = {};                 // words that all of them have: of parse_shared_words()
+  std::shared_ptr<const PackedDocuments> documents = {};  // in the sequences of a step
 };
 
 struct FoundLayout {

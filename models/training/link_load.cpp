@@ -17,8 +17,10 @@ GroupTimes::Busy busy_in_layer(const TrainingStep& step, GroupTimes& groups, Lay
       kind.attends() ? traffic.context_forward_B + traffic.context_backward_B : 0;
   busy += layout.context_by == ContextBy::ulysses ? groups.busy_directly(context, context_B)
                                                   : groups.busy_in_ring(context, context_B);
-  busy += groups.busy_directly({1, layout.expert},
+  busy += groups.busy_directly({layout.expert_tensor, layout.expert},
                                traffic.expert_forward_B + traffic.expert_backward_B);
+  busy += groups.busy_in_ring({1, layout.expert_tensor},
+                              traffic.expert_parts_forward_B + traffic.expert_parts_backward_B);
   return busy;
 }
 

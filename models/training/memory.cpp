@@ -1,10 +1,11 @@
-// Sources of the formulas: arXiv 2205.05198 (activations, and which recomputation saves what),
-// arXiv 1910.02054 (states by ZeRO stage), Megatron-LM (bytes of a parameter, orders of passes).
+// Sources of the formulas: arXiv 1910.02054 (states by ZeRO stage), Megatron-LM (bytes of a
+// parameter, orders of passes); activations.cpp has those of what layers keep.
 #include "models/training/memory.h"
 
 #include <algorithm>
 #include <optional>
 
+#include "models/training/layer_matrices.h"
 #include "models/training/pass_order.h"
 #include "sim/core/cast.h"
 
@@ -12,98 +13,6 @@ namespace sgdsim {
 namespace {
 
 constexpr double bytes_per_weight = 2;
-
-double micro_batch_tokens(const Layout& layout, int64_t sequence) {
-  return real(layout.micro_batch) * real(sequence) / real(layout.context);
-}
-
-// What tensor parallelism repeats and sequence parallelism divides.
-double over_sequence(const Layout& layout) {
-  return layout.sequence_parallel ? 1 / real(layout.tensor) : 1;
-}
-
-double scores_B(const Transformer& model, const Layout& layout, int64_t sequence, LayerKind kind) {
-  if (!kind.attends()) return 0;
-  const double bytes = model.dropout ? 5 : 2;  // softmax; with dropout its mask and its output, too
-  return bytes * real(attention_widths(model, kind.mixing).heads) * real(sequence) *
-         micro_batch_tokens(layout, sequence) / real(layout.tensor);
-}
-
-// Values of a token that tensor parallelism repeats: inputs of norms, attention and MLP.
-double repeated_values(const Transformer& model, LayerKind kind) {
-  const double h = real(model.hidden);
-  const bool is_single = kind.mixing == Mixing::none || kind.mlp == Mlp::none;
-  double inputs = is_single ? 2 : 4;
-  if (model.parallel) inputs = model.layer_norms == 1 ? 2 : 3;  // all from one hidden state
-  if (model.layer_norms == 4) inputs += is_single ? 1 : 2;
-  double values = inputs * h + (model.dropout ? (is_single ? 0.5 : 1) * h : 0);
-  if (!kind.attends()) return values;
-  if (const auto& latent = model.latent)
-    values += real(latent->query_rank + latent->kv_rank + latent->rotary_size);
-  return values;
-}
-
-// Of a layer whose forward pass keeps everything but the scores: values of a token that mixing
-// keeps beside its input.
-double mixing_values(const Transformer& model, const Layout& layout, LayerKind kind) {
-  if (kind.mixing == Mixing::linear) {  // and behind the convolution; states are computed again
-    const LinearMixing& linear = *model.linear;
-    return real(linear.projected() + linear.convolved() + 2 * linear.values());
-  }
-  const AttentionWidths widths = attention_widths(model, kind.mixing);
-  int64_t values = widths.queries + widths.keys + widths.values + widths.output;
-  if (kind.attends() && model.query_key_norm != QueryKeyNorm::none)
-    values += widths.queries + widths.keys;
-  if (kind.attends() && model.output_gate) values += 2 * widths.output;
-  if (layout.context_by == ContextBy::gather)  // those of the other ranks stay, too
-    values += (layout.context - 1) * (widths.keys + widths.values);
-  return real(values);
-}
-
-// What the indexer of sparse attention keeps of a token: its queries, key and weights, and the
-// positions that it chose, of 4 bytes.
-double indexer_B(const Transformer& model, LayerKind kind) {
-  if (!model.indexer || kind.mixing != Mixing::full) return 0;
-  const Indexer& indexer = *model.indexer;
-  return 2 * real(indexer.heads * indexer.size + indexer.size + indexer.heads) +
-         4 * real(indexer.top);
-}
-
-double mlp_B(const Transformer& model, LayerKind kind) {
-  const double matrices = real(model.mlp_matrices());
-  switch (kind.mlp) {
-    case Mlp::dense:
-      return 2 * matrices * real(model.mlp_width);
-    case Mlp::experts: {
-      const Experts& experts = *model.experts;
-      return real(experts.per_token) * 2 * (real(model.hidden) + matrices * real(experts.width)) +
-             2 * matrices * real(experts.all_shared_width());
-    }
-    case Mlp::none:
-      break;
-  }
-  return 0;
-}
-
-double kept_B(const Transformer& model, const Layout& layout, int64_t sequence, LayerKind kind) {
-  const double split = 2 * mixing_values(model, layout, kind) + mlp_B(model, kind);
-  return micro_batch_tokens(layout, sequence) *
-         (2 * repeated_values(model, kind) * over_sequence(layout) + split / real(layout.tensor) +
-          indexer_B(model, kind));
-}
-
-// With recompute=operations: its input, outputs of every second product, and attention's.
-double operations_B(const Transformer& model, const Layout& layout, int64_t sequence,
-                    Mixing mixing) {
-  const AttentionWidths widths = attention_widths(model, mixing);
-  const int64_t values = (model.gated ? 2 : 1) * model.hidden + widths.queries + widths.values +
-                         widths.output + model.mlp_width;
-  return 2 * micro_batch_tokens(layout, sequence) * real(values);
-}
-
-double layer_inputs_B(const Transformer& model, const Layout& layout, int64_t sequence) {
-  return 2 * micro_batch_tokens(layout, sequence) * real(model.hidden) * over_sequence(layout);
-}
 
 // Forward passes of chunks before the first backward pass, the one that follows included.
 int64_t most_in_flight(const Layout& layout, int64_t stage) {
@@ -191,7 +100,8 @@ void for_each_moment(const Layout& layout, int64_t stage, const F& f) {
 }
 
 RankParameters sum(const RankParameters& a, const RankParameters& b) {
-  return {a.matrices + b.matrices, a.experts + b.experts, a.small + b.small, a.ends + b.ends};
+  return {a.matrices + b.matrices, a.experts + b.experts,   a.small + b.small,
+          a.ends + b.ends,         a.adapters + b.adapters, a.expert_adapters + b.expert_adapters};
 }
 
 RankParameters parameters_of_stage(const Transformer& model, const Layout& layout,
@@ -203,16 +113,25 @@ RankParameters parameters_of_stage(const Transformer& model, const Layout& layou
     all.matrices += real(held.kinds[i]) * one.matrices;
     all.experts += real(held.kinds[i]) * one.experts;
     all.small += real(held.kinds[i]) * one.small;
+    all.adapters += real(held.kinds[i]) * one.adapters;
+    all.expert_adapters += real(held.kinds[i]) * one.expert_adapters;
   }
   const ParameterCount count = end_parameters(model);
   const double t = real(layout.tensor);
+  if (held.has_head) {
+    const double predictions = real(predictions_of(model, layout));
+    const double h = real(model.hidden);
+    all.matrices += predictions * 2 * h * h / t;
+    all.small += predictions * 3 * real(model.norm_parameters());
+  }
   if (held.embeds) all.ends += real(count.embedding) / t + real(count.positions);
   if (held.embeds && model.embedding_norm) all.ends += real(model.norm_parameters());
   if (held.has_head) {
     all.ends += real(model.norm_parameters());
     // A tied one is the embedding, unless that lies on another stage.
     if (!model.tied) all.ends += real(count.head) / t;
-    if (model.tied && !held.embeds) all.ends += real(count.embedding) / t;
+    const bool needs_embedding = model.tied || predictions_of(model, layout) > 0;
+    if (needs_embedding && !held.embeds) all.ends += real(count.embedding) / t;
     if (model.tied) all.ends += real(count.head) / t;  // its bias
   }
   return all;
@@ -236,7 +155,7 @@ RankParameters parameters_of_stages(const Transformer& model, const Layout& layo
 // A product that adds to the gradients which are kept hands autograd a tensor of the weight's shape
 // that nobody reads. There is one of each shape (Transformer Engine's dummy gradients).
 double placeholders_B(const Transformer& model, const Layout& layout, const StageLayers& held) {
-  if (layout.adds_apart || layout.zero >= 2) return 0;
+  if (layout.adds_apart || layout.zero >= 2 || layout.lora.is_used()) return 0;
   double mixing = 0;
   double dense = 0;
   double experts = 0;
@@ -247,37 +166,71 @@ double placeholders_B(const Transformer& model, const Layout& layout, const Stag
     if (kind_at(i).mlp == Mlp::dense) dense = real(layer.mlp_matrices);
     if (kind_at(i).has_experts())  // of which all have the same shapes
       experts = real(layer.mlp_matrices) / real(layout.tensor) +
-                real(layer.experts) / real(model.experts->count);
+                real(layer.experts) / real(model.experts->count * layout.expert_tensor);
   }
   return bytes_per_weight * ((mixing + dense) / real(layout.tensor) + experts);
 }
 
-void add_states(const Transformer& model, const Layout& layout, const StageLayers& held,
-                StageMemory& memory) {
-  const RankParameters& parameters = memory.parameters;
-  const StateBytes bytes = state_bytes(layout, layout.shards());
-  const StateBytes of_experts = state_bytes(layout, layout.expert_shards());
-  const double outside = parameters.outside_experts();
-  memory.weights_B = bytes.weights * outside + of_experts.weights * parameters.experts;
-  memory.gradients_B = bytes.gradients * outside + of_experts.gradients * parameters.experts;
-  memory.placeholders_B = placeholders_B(model, layout, held);
-  memory.optimizer_B = bytes.optimizer * outside + of_experts.optimizer * parameters.experts;
-  if (layout.zero < 2) return;
-  double layer = 0;
+// What one kind of layer needs while it is whole: this layer's weights and the next one's with
+// zero3, and its gradients.
+double gathered_B(const Layout& layout, const TrainedParts& parts) {
+  const double trained_B = layout.zero == 3 ? 2 * 2 : 0;
+  return parts.all() * (trained_B + layout.gradient_B()) +
+         (layout.zero == 3 ? 2 * parts.all_frozen_B() : 0);
+}
+
+// Frozen weights of fewer bits become BF16 one matrix after the other.
+double widened_B(const Transformer& model, const Layout& layout, const StageLayers& held) {
+  if (layout.lora.frozen == FrozenFormat::bf16) return 0;
+  double most = 0;
   for (std::size_t i = 0; i < most_kinds; ++i)
     if (held.kinds[i] > 0)
-      layer = std::max(layer, rank_layer_parameters(model, layout, kind_at(i)).all());
-  const double gathered = layout.zero == 3 ? 2 * 2 : 0;  // this layer's weights and the next one's
-  memory.gathered_B = layer * (gathered + layout.gradient_B());
-  if (!layout.keeps_weights) return;
-  // From its forward to its backward pass every layer's weights are whole, beside the shards.
-  memory.gathered_B = layer * layout.gradient_B() + 2 * parameters.all();
+      for (const RankMatrix& matrix : RankMatrices(model, layout, kind_at(i)))
+        most = std::max(most, matrix.groups * matrix.inner * matrix.columns);
+  return bytes_per_weight * most;
+}
+
+void add_states(const Transformer& model, const Layout& layout, const StageLayers& held,
+                StageMemory& memory) {
+  const TrainedParts parts = trained_parts(layout, memory.parameters);
+  const StateBytes bytes = state_bytes(layout, layout.shards());
+  const StateBytes of_experts = state_bytes(layout, layout.expert_shards());
+  memory.weights_B = bytes.weights * parts.common + of_experts.weights * parts.experts;
+  memory.weights_B +=
+      (bytes.weights * parts.common_frozen_B + of_experts.weights * parts.experts_frozen_B) /
+      bytes_per_weight;
+  memory.gradients_B = bytes.gradients * parts.common + of_experts.gradients * parts.experts;
+  memory.placeholders_B = placeholders_B(model, layout, held);
+  const double optimizer_B = bytes.optimizer * parts.common + of_experts.optimizer * parts.experts;
+  (layout.offload.moves_optimizer() ? memory.host_B : memory.optimizer_B) += optimizer_B;
+  memory.gathered_B = widened_B(model, layout, held);
+  if (layout.zero < 2) return;
+  if (layout.keeps_weights) {
+    double trained = 0;
+    for (std::size_t i = 0; i < most_kinds; ++i)
+      if (held.kinds[i] > 0)
+        trained = std::max(
+            trained, trained_parts(layout, rank_layer_parameters(model, layout, kind_at(i))).all());
+    // From its forward to its backward pass every layer's weights are whole, beside the shards.
+    memory.gathered_B += trained * layout.gradient_B() + 2 * parts.all() + parts.all_frozen_B();
+    return;
+  }
+  double layer_B = 0;
+  for (std::size_t i = 0; i < most_kinds; ++i)
+    if (held.kinds[i] > 0)
+      layer_B = std::max(
+          layer_B, gathered_B(layout, trained_parts(layout, rank_layer_parameters(model, layout,
+                                                                                  kind_at(i)))));
+  memory.gathered_B += layer_B;
 }
 
 // Of one micro-batch, what the layers keep.
 double kept_by_layers_B(const Transformer& model, const Layout& layout, int64_t sequence,
                         const StageLayers& held) {
   double all_B = real(held.kept_inputs) * layer_inputs_B(model, layout, sequence);
+  // Two inputs of a prediction, and both once more behind their norms, side by side.
+  if (held.predictions > 0)
+    all_B += 4 * real(held.predictions) * layer_inputs_B(model, layout, sequence);
   for (std::size_t i = 0; i < most_kinds; ++i)
     if (held.kinds[i] > 0)
       all_B += real(held.kinds[i] - held.again[i]) *
@@ -311,11 +264,7 @@ double recomputed_B(const Transformer& model, const Layout& layout, int64_t sequ
     if (held.again[i] > 0)
       most_B = std::max(most_B, real(unit) * layer_activations_B(model, layout, sequence, kind) -
                                     layer_inputs_B(model, layout, sequence));
-    if (layout.recompute == Recompute::selective && layout.keeps_scores)
-      most_B = std::max(most_B, scores_B(model, layout, sequence, kind));
-    if (layout.recompute == Recompute::operations)
-      most_B = std::max(most_B, kept_B(model, layout, sequence, kind) -
-                                    operations_B(model, layout, sequence, kind.mixing));
+    most_B = std::max(most_B, layer_again_B(model, layout, sequence, kind));
   }
   return most_B;
 }
@@ -363,16 +312,48 @@ void add_unlike_chunks(const Transformer& model, const Layout& layout, int64_t s
                   });
 }
 
+// What the host keeps leaves room, but for two layers: one that is computed and one that is copied.
+void move_activations(const Transformer& model, const Layout& layout, int64_t sequence,
+                      const StageLayers& held, StageMemory& memory) {
+  double layer_B = 0;
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    if (held.kinds[i] > held.again[i])
+      layer_B = std::max(layer_B, layer_activations_B(model, layout, sequence, kind_at(i)));
+    if (held.again[i] > 0) layer_B = std::max(layer_B, layer_inputs_B(model, layout, sequence));
+  }
+  const double part = layout.offload.part();
+  const double moved_B = part * std::max(0.0, memory.activations_B - 2 * layer_B);
+  memory.activations_B -= moved_B;
+  memory.host_B += moved_B;
+}
+
 }  // namespace
 
 RankParameters rank_layer_parameters(const Transformer& model, const Layout& layout,
                                      LayerKind kind) {
   const LayerParameters layer = layer_parameters(model, kind);
-  return {.matrices = real(layer.mixing.matrices + layer.mlp_matrices) / real(layout.tensor),
-          .experts = real(layer.experts + layer.expert_biases) / real(layout.expert),
-          .small = real(layer.router + layer.mixing.biases + layer.mlp_biases + layer.norms +
-                        layer.mixing.norms),
-          .ends = 0};
+  RankParameters all{
+      .matrices = real(layer.mixing.matrices + layer.mlp_matrices) / real(layout.tensor),
+      .experts = real(layer.experts + layer.expert_biases) / real(layout.expert_ranks()),
+      .small = real(layer.router + layer.mixing.biases + layer.mlp_biases + layer.norms +
+                    layer.mixing.norms),
+      .ends = 0};
+  if (!layout.lora.is_used()) return all;
+  for (const RankMatrix& matrix : RankMatrices(model, layout, kind))
+    (matrix.of == MatrixOf::experts ? all.expert_adapters : all.adapters) +=
+        adapter_parameters(layout, matrix);
+  return all;
+}
+
+TrainedParts trained_parts(const Layout& layout, const RankParameters& parameters) {
+  if (!layout.lora.is_used())
+    return {.common = parameters.outside_experts(), .experts = parameters.experts};
+  const double matrix_B = frozen_B(layout.lora.frozen);
+  return {.common = parameters.adapters,
+          .experts = parameters.expert_adapters,
+          .common_frozen_B = matrix_B * parameters.matrices +
+                             bytes_per_weight * (parameters.small + parameters.ends),
+          .experts_frozen_B = matrix_B * parameters.experts};
 }
 
 RankParameters rank_parameters(const Transformer& model, const Layout& layout, int64_t stage) {
@@ -391,22 +372,12 @@ StateBytes state_bytes(const Layout& layout, int64_t shards) {
 }
 
 double saved_B(const Transformer& model, const Layout& layout, int64_t stage) {
-  const RankParameters held = rank_parameters(model, layout, stage);
+  const TrainedParts parts = trained_parts(layout, rank_parameters(model, layout, stage));
   const StateBytes bytes;
   const double stages = layout.schedule == PipelineSchedule::dualpipe ? 2 : 1;  // have it as well
   const double writers = real(layout.context * layout.replicas) * stages;
-  const double of_experts = writers * real(layout.tensor) / real(layout.expert);
-  return (bytes.weights + bytes.optimizer) *
-         (held.outside_experts() / writers + held.experts / of_experts);
-}
-
-double layer_activations_B(const Transformer& model, const Layout& layout, int64_t sequence,
-                           LayerKind kind) {
-  const bool keeps_scores = layout.keeps_scores && layout.recompute != Recompute::selective;
-  const double rest_B = layout.recompute == Recompute::operations
-                            ? operations_B(model, layout, sequence, kind.mixing)
-                            : kept_B(model, layout, sequence, kind);
-  return rest_B + (keeps_scores ? scores_B(model, layout, sequence, kind) : 0);
+  const double of_experts = writers * real(layout.tensor) / real(layout.expert_ranks());
+  return (bytes.weights + bytes.optimizer) * (parts.common / writers + parts.experts / of_experts);
 }
 
 StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t sequence,
@@ -418,16 +389,18 @@ StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t
   if (other) held += *other;
   const double stages = other ? 2 : 1;
   add_states(model, layout, held, memory);
-  if (layout.stages.are_even() || chunks_of_rank(layout) == 1)
+  const bool are_alike = layout.stages.are_even() && held.predictions == 0;
+  if (are_alike || chunks_of_rank(layout) == 1)
     add_alike_chunks(model, layout, sequence, held, stages, memory);
   else
     add_unlike_chunks(model, layout, sequence, memory);
+  if (layout.offload.moves_activations()) move_activations(model, layout, sequence, held, memory);
   memory.recomputed_B = recomputed_B(model, layout, sequence, stage, held);
   // 4 bytes a logit, and 2 of its gradient; not fused, softmax and two gradients of 4.
   const double logit_B = layout.kernels == Kernels::fused ? 6 : 12;
   if (held.has_head && !model.patches)
-    memory.ends_B += logit_B * micro_batch_tokens(layout, sequence) * real(model.vocabulary) /
-                     real(layout.tensor);
+    memory.ends_B += logit_B * real(1 + held.predictions) * micro_batch_tokens(layout, sequence) *
+                     real(model.vocabulary) / real(layout.tensor);
   return memory;
 }
 

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "models/training/activations.h"
 #include "models/training/layout.h"
 
 namespace sgdsim {
@@ -18,9 +19,21 @@ struct RankParameters {
   double experts = 0;   // divided by ep
   double small = 0;     // norms, biases, router: every tensor-parallel rank has all
   double ends = 0;      // embedding, positions, last norm, head
-  double outside_experts() const { return matrices + small + ends; }
-  double all() const { return outside_experts() + experts; }
+  double adapters = 0;  // of lora, outside experts
+  double expert_adapters = 0;
+  double outside_experts() const { return matrices + small + ends + adapters; }
+  double all() const { return outside_experts() + experts + expert_adapters; }
 };
+// Of these, how many are trained, and the bytes of those that are not: none without lora.
+struct TrainedParts {
+  double common = 0;  // outside experts
+  double experts = 0;
+  double common_frozen_B = 0;
+  double experts_frozen_B = 0;
+  double all() const { return common + experts; }
+  double all_frozen_B() const { return common_frozen_B + experts_frozen_B; }
+};
+TrainedParts trained_parts(const Layout& layout, const RankParameters& parameters);
 // With dualpipe, of both stages that a rank holds.
 RankParameters rank_parameters(const Transformer& model, const Layout& layout, int64_t stage);
 // Of one layer.
@@ -38,6 +51,7 @@ struct StageMemory {
   double activations_B = 0;   // of layers, all that is in flight
   double recomputed_B = 0;    // of the one layer, or unit, that is computed again
   double ends_B = 0;          // outputs of the embedding; logits
+  double host_B = 0;          // in the memory of the host, of this rank: none of the total
   // The moment of the peak: the end of this forward pass.
   int64_t in_flight = 0;    // forward passes of chunks without their backward passes
   int64_t micro_batch = 0;  // from 0
@@ -60,10 +74,6 @@ StageMemory largest_memory(const Transformer& model, const Layout& layout, int64
 // once, because ranks that hold the same write a part each.
 double saved_B(const Transformer& model, const Layout& layout, int64_t stage);
 
-// Activations of one layer and micro-batch that stay until its backward pass, unless it is computed
-// again.
-double layer_activations_B(const Transformer& model, const Layout& layout, int64_t sequence,
-                           LayerKind kind);
 // Bytes of a parameter: weights, gradient, optimizer.
 struct StateBytes {
   double weights = 2;

@@ -72,6 +72,7 @@ class Neighbours {
     each(&Layout::context, of_gpus);
     each(&Layout::chunks, chunks_of_search(model_, given_));
     if (model_.experts) each(&Layout::expert, divisors_of(model_.experts->count));
+    if (model_.experts) each(&Layout::expert_tensor, divisors_of(model_.experts->width));
     std::vector<int64_t> powers;
     for (int64_t b = 1; b <= most_micro_batch; b *= 2) powers.push_back(b);
     each(&Layout::micro_batch, powers);

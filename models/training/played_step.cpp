@@ -16,7 +16,8 @@ Duration of_seconds(double seconds) { return Duration::nearest_ps(seconds * ps_o
 
 PassWork work_of(const PassTimes& times) {
   return {of_seconds(times.compute()),
-          of_seconds(times.tensor) + of_seconds(times.context) + of_seconds(times.expert),
+          of_seconds(times.tensor) + of_seconds(times.context) + of_seconds(times.expert) +
+              of_seconds(times.waits()),
           of_seconds(times.expert)};
 }
 
@@ -40,8 +41,9 @@ struct InStep {
 InStep in_step(const Layout& layout, int64_t rank, int64_t replica) {
   const int64_t own = layout.tensor * layout.context;
   const int64_t of_rank = own * layout.replicas;
-  const int64_t begin = replica * own / layout.expert * layout.expert;
-  const int64_t end = ((replica + 1) * own + layout.expert - 1) / layout.expert * layout.expert;
+  const int64_t group = layout.expert_ranks();
+  const int64_t begin = replica * own / group * group;
+  const int64_t end = ((replica + 1) * own + group - 1) / group * group;
   return {rank * of_rank + begin, end - begin};
 }
 
@@ -103,7 +105,9 @@ StepParts parts_of(const Layout& layout, const PassTimes& times, const RankPlaye
   const bool hides = layout.schedule == PipelineSchedule::dualpipe;
   const double hidden = hides ? std::max(0.0, times.all() - busy) : 0;
   parts.expert = std::max(0.0, times.expert - hidden);
-  const double exchanged = times.tensor + times.context + parts.expert;
+  parts.offload = times.offload;
+  parts.host = times.host;
+  const double exchanged = times.tensor + times.context + parts.expert + times.waits();
   const double computed = std::max(0.0, busy - exchanged);
   const double slower = times.compute() > 0 ? computed / times.compute() : 1;
   parts.products = slower * times.products;
@@ -153,7 +157,7 @@ PipelineWork pipeline_work(const TrainingStep& step, GroupTimes& groups) {
     const int64_t pieces = pieces_of_chunk(layout, exchange);
     work.exchanges.push_back({pieces, of_seconds(exchange.reduce_s / (chunks * real(pieces))),
                               of_seconds(exchange.gather_s / (chunks * real(pieces)))});
-    work.optimizer.push_back(of_seconds(costs.optimizer_s(parameters)));
+    work.optimizer.push_back(of_seconds(costs.optimizer_s(parameters, rank)));
     work.copies.push_back(of_seconds(costs.copies_s(parameters)));
   }
   return work;

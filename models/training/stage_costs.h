@@ -21,7 +21,11 @@ struct StageExchange {
 struct Replicas {
   RankGroup group;
   RankGroup copies;
-  double parameters = 0;
+  double parameters = 0;  // that are trained
+  double frozen_B = 0;    // bytes of others, which zero3 gathers, too
+  bool has_any() const { return parameters > 0 || frozen_B > 0; }
+  // Of all weights, as replicas gather them.
+  double gathered_B() const { return 2 * parameters + frozen_B; }
 };
 // Those that share what is not an expert, and those that share experts.
 std::array<Replicas, 2> replicas_of(const Layout& layout, const RankParameters& parameters);
@@ -34,9 +38,11 @@ class StageCosts {
   // The layout must fit the model; `groups` has as many GPUs as it.
   StageCosts(const TrainingStep& step, GroupTimes& groups);
 
-  // One micro-batch through a layer, and through what is behind the last one.
+  // One micro-batch through a layer, and through what is behind the last one. What its passes wait
+  // for is said apart, because it depends on whether the layer is computed again.
   const LayerTimes& layer(LayerKind kind) const { return layers_[kind.index()]; }
   const LayerTimes& head() const { return head_; }
+  LayerTimes waits_of(LayerKind kind, bool is_recomputed) const;
   // One micro-batch through some layers.
   LayerTimes times_of(const StageLayers& layers) const;
   // Everything that a rank of the pipeline computes and exchanges inside of its passes.
@@ -45,7 +51,8 @@ class StageCosts {
   StageExchange exchange_of(const RankParameters& parameters, int64_t layers);
   // With dualpipe every stage is held twice; the copies agree after the replicas have.
   double copies_s(const RankParameters& parameters);
-  double optimizer_s(const RankParameters& parameters) const;
+  // With offload=optimizer also what gradients need to the host, and weights back.
+  double optimizer_s(const RankParameters& parameters, int64_t stage) const;
   // First and last stage agree on the embedding, if they share it and are not one.
   double tied_s();
   double tied_B() const;
@@ -56,11 +63,15 @@ class StageCosts {
 
  private:
   StageExchange exchange_of(const Replicas& replicas, int64_t layers);
+  double host_optimizer_s(double own, int64_t stage) const;
+  void add_waits(LayerKind kind);
 
   const TrainingStep& step_;
   GroupTimes& groups_;
   OfKinds<LayerTimes> layers_;
   OfKinds<LayerTimes> again_;  // those that are computed again
+  OfKinds<LayerTimes> waits_;  // of passes, for copies to the host and for its launches
+  OfKinds<LayerTimes> again_waits_;
   LayerTimes head_;
   double arrival_s_ = 0;  // that parts of an activation cost until all of a group have the whole
 };

@@ -2,6 +2,7 @@
 // they exchange with others.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "models/training/pass_order.h"
@@ -16,14 +17,16 @@ struct StagePlan {
     PassTimes forward;
     PassTimes backward;
     bool is_recomputed = false;  // in the backward pass
+    double forward_wait_s = 0;   // for the host
+    double backward_wait_s = 0;
   };
   std::vector<std::vector<Item>> chunks;
   std::vector<PassSlot> slots;
-  std::size_t last_fetch = 0;  // the last slot that needs weights
-  RankParameters parameters;
-  int64_t pieces = 1;            // of an exchange of a chunk
-  double tied_B = 0;             // of the embedding, for both ends of the pipeline
-  std::vector<double> copies_B;  // with dualpipe, of what both copies of a stage agree on
+  std::size_t last_fetch = 0;        // the last slot that needs weights
+  std::array<Replicas, 2> replicas;  // of what is not an expert, and of experts
+  int64_t pieces = 1;                // of an exchange of a chunk
+  double tied_B = 0;                 // of the embedding, for both ends of the pipeline
+  std::vector<double> copies_B;      // with dualpipe, of what both copies of a stage agree on
   double optimizer_s = 0;
 };
 

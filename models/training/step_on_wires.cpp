@@ -50,6 +50,8 @@ StepParts parts_of(const PassTimes& times, double computed_s, double optimizer_s
   parts.attention = slower * times.attention;
   parts.element_wise = slower * times.element_wise;
   parts.optimizer = optimizer_s;
+  parts.offload = times.offload;
+  parts.host = times.host;
   parts.communication = std::max(0.0, all_s - parts.all());
   return parts;
 }
@@ -220,7 +222,7 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
     const int64_t stage = played.last_gpu / (layout.gpus() / layout.pipeline);
     const StepParts parts = parts_of(
         costs.times_of_rank(stage), gpus.computed[static_cast<std::size_t>(played.last_gpu)].s(),
-        costs.optimizer_s(rank_parameters(step.model, layout, stage)), time.s());
+        costs.optimizer_s(rank_parameters(step.model, layout, stage), stage), time.s());
     for (const NamedPart& part : step_parts())
       played.step.parts.*part.member += parts.*part.member / options.iterations;
     played.step.slowest_stage = stage;

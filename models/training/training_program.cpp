@@ -67,6 +67,10 @@ std::vector<std::string> beyond_published(const Transformer& model, const Layout
                   std::to_string(sequence) + " (published: up to " + std::to_string(usual_context) +
                   ", or " + std::to_string(usual_tokens) + " tokens a rank)");
   if (layout.zero == 3 && model.experts) all.emplace_back("zero3 of experts (published: none)");
+  if (layout.lora.is_used()) all.emplace_back("lora (compared: no tuned step)");
+  if (layout.offload.is_used()) all.emplace_back("offload (compared: none)");
+  if (layout.expert_tensor > 1) all.emplace_back("etp (compared: none)");
+  if (layout.host_launches) all.emplace_back("cuda_graphs=off (compared: none)");
   return all;
 }
 

@@ -157,6 +157,13 @@ OfKinds<int64_t> Transformer::kinds(int64_t from, int64_t to) const {
   return count;
 }
 
+bool Transformer::mixes(Mixing mixing) const {
+  const OfKinds<int64_t> all = kinds();
+  for (std::size_t i = 0; i < most_kinds; ++i)
+    if (all[i] > 0 && kind_at(i).mixing == mixing) return true;
+  return false;
+}
+
 int64_t Transformer::norm_parameters() const {
   switch (norm) {
     case Norm::rms:
@@ -234,33 +241,78 @@ ParameterCount parameters_of(const Transformer& model) {
   return count;
 }
 
-double sequence_flop(const Transformer& model, int64_t sequence, FlopConvention convention) {
+namespace {
+
+// Weights of matrices that one token meets in a layer of this kind.
+double weights_of_token(const Transformer& model, LayerKind kind) {
+  const LayerParameters layer = layer_parameters(model, kind);
+  double all = real(layer.mixing.matrices) + real(layer.mlp_matrices);
+  if (kind.has_experts()) {
+    const Experts& experts = *model.experts;
+    all += real(model.hidden) * real(experts.count + (experts.shared_gate ? 1 : 0));
+    all += real(layer.experts) / real(experts.count) * real(experts.per_token);
+  }
+  return all;
+}
+
+// Of all layers.
+double weights_of_layers(const Transformer& model) {
   const OfKinds<int64_t> kinds = model.kinds();
   double weights = 0;
+  for (std::size_t i = 0; i < most_kinds; ++i)
+    if (kinds[i] > 0) weights += real(kinds[i]) * weights_of_token(model, kind_at(i));
+  return weights;
+}
+
+double core_of_layers(const Transformer& model, int64_t sequence, FlopConvention convention) {
+  const OfKinds<int64_t> kinds = model.kinds();
   double core = 0;
-  for (std::size_t i = 0; i < most_kinds; ++i) {
-    if (kinds[i] == 0) continue;
-    const LayerKind kind = kind_at(i);
-    const LayerParameters layer = layer_parameters(model, kind);
-    double all = real(layer.mixing.matrices) + real(layer.mlp_matrices);
-    if (kind.has_experts()) {
-      const Experts& experts = *model.experts;
-      all += real(model.hidden) * real(experts.count + (experts.shared_gate ? 1 : 0));
-      all += real(layer.experts) / real(experts.count) * real(experts.per_token);
-    }
-    weights += real(kinds[i]) * all;
-    core += real(kinds[i]) * attention_core_flop(model, kind.mixing, sequence, convention);
-  }
+  for (std::size_t i = 0; i < most_kinds; ++i)
+    if (kinds[i] > 0)
+      core += real(kinds[i]) * attention_core_flop(model, kind_at(i).mixing, sequence, convention);
+  return core;
+}
+
+// Behind the layers, and of images before them.
+double ends_flop(const Transformer& model, double s) {
   const double head = real(model.vocabulary) * real(model.hidden);
+  if (!model.patches) return 2 * s * head;
+  const double values = real(model.patches->side * model.patches->side * model.patches->channels);
+  return 2 * head + 2 * (s - 1) * values * real(model.hidden);
+}
+
+LayerKind last_kind(const Transformer& model) { return model.layer(model.layers - 1); }
+
+}  // namespace
+
+double sequence_flop(const Transformer& model, int64_t sequence, FlopConvention convention) {
   const auto s = real(sequence);
-  double forward = 2 * s * weights + core;
-  if (model.patches) {
-    const double values = real(model.patches->side * model.patches->side * model.patches->channels);
-    forward += 2 * head + 2 * (s - 1) * values * real(model.hidden);
-  } else {
-    forward += 2 * s * head;
-  }
-  return 3 * forward;
+  const double forward =
+      2 * s * weights_of_layers(model) + core_of_layers(model, sequence, convention);
+  return 3 * (forward + ends_flop(model, s));
+}
+
+double sequence_product_flop(const Transformer& model, int64_t sequence) {
+  const auto s = real(sequence);
+  return 2 * s * weights_of_layers(model) + ends_flop(model, s);
+}
+
+int64_t prediction_parameters(const Transformer& model) {
+  const LayerParameters layer = layer_parameters(model, last_kind(model));
+  return layer.mixing.matrices + layer.mixing.biases + layer.mixing.norms + layer.mlp_matrices +
+         layer.mlp_biases + layer.router + layer.experts + layer.expert_biases + layer.norms +
+         2 * model.hidden * model.hidden + 3 * model.norm_parameters();
+}
+
+double prediction_product_flop(const Transformer& model, int64_t sequence) {
+  const double h = real(model.hidden);
+  return 2 * real(sequence) *
+         (weights_of_token(model, last_kind(model)) + 2 * h * h + real(model.vocabulary) * h);
+}
+
+double prediction_flop(const Transformer& model, int64_t sequence, FlopConvention convention) {
+  return 3 * (prediction_product_flop(model, sequence) +
+              attention_core_flop(model, last_kind(model).mixing, sequence, convention));
 }
 
 std::vector<std::string> notes_on(const Transformer& model, int64_t sequence) {
@@ -280,6 +332,8 @@ void check_transformer(const Transformer& model, const std::string& where) {
     check_heads(where, widths.heads, widths.kv_heads);
   }
   if (model.experts) check_experts(model, where);
+  if (model.patches && model.predictions > 0)
+    fail(where, "a model of patches predicts no further tokens; leave \"predictions\" out");
   if (!(rough_parameters(model) <= most_model_parameters))
     fail(where, "these dimensions make more than 10^15 parameters; expected a smaller model");
 }

@@ -62,6 +62,8 @@ struct Patches {
   bool operator==(const Patches&) const = default;
 };
 
+inline constexpr int64_t most_predictions = 16;
+
 struct Transformer {
   std::string name;
   std::string description;
@@ -96,6 +98,10 @@ struct Transformer {
   std::optional<LinearMixing> linear;
   std::optional<Experts> experts;
   std::optional<Patches> patches;
+  // Modules that predict further tokens: a layer as the last one each, with two norms, a matrix of
+  // 2 hidden x hidden, a last norm, and embedding and head of the model. They are trained beside
+  // it, and are none of its layers.
+  int64_t predictions = 0;
   // Layer i has entry i modulo the length; empty: full attention, and experts wherever there are
   // some. The first dense layers are dense in any case.
   std::vector<Mixing> mixing_pattern;
@@ -109,6 +115,7 @@ struct Transformer {
   // Layers of each kind, of all or of those from..to-1.
   OfKinds<int64_t> kinds(int64_t from, int64_t to) const;
   OfKinds<int64_t> kinds() const { return kinds(0, layers); }
+  bool mixes(Mixing mixing) const;  // whether any layer does so
   int64_t norm_parameters() const;  // of one norm of the hidden state
 };
 
@@ -141,8 +148,16 @@ struct LayerParameters {
 };
 LayerParameters layer_parameters(const Transformer& model, LayerKind kind);
 
+// Of one module that predicts a further token; what it shares with the model is not counted.
+int64_t prediction_parameters(const Transformer& model);
+
 // One training step of one sequence: forward and twice that backward, nothing computed again.
 double sequence_flop(const Transformer& model, int64_t sequence, FlopConvention convention);
+// Of it, what products of matrices cost forward; and what one module that predicts a further token
+// costs, in the same way.
+double sequence_product_flop(const Transformer& model, int64_t sequence);
+double prediction_flop(const Transformer& model, int64_t sequence, FlopConvention convention);
+double prediction_product_flop(const Transformer& model, int64_t sequence);
 
 // What an answer about such a sequence must repeat as a warning.
 std::vector<std::string> notes_on(const Transformer& model, int64_t sequence);

@@ -129,7 +129,7 @@ Json schema_of_layer_norms() { return {{"enum", {1, 2, 4}}}; }
 struct ModelFields {
   std::string schema;
   Transformer model;
-  std::optional<int64_t> kv_heads, head_size;
+  std::optional<int64_t> kv_heads, head_size, predictions;
   MlpFields mlp;
   std::optional<PatternFields> pattern;
 };
@@ -193,6 +193,10 @@ Fields fields_of(ModelFields& o) {
       Field("experts", model.experts,
             "A mixture of experts, in the layers that the pattern says, or in all but the first "
             "dense ones"),
+      Field("predictions", o.predictions,
+            "modules that predict further tokens, each a layer as the last one, which are trained "
+            "with the model and are none of its layers; 0 if not given")
+          .from(0, most_predictions),
       Field("patches", model.patches, "the input are images, cut into square patches"),
       Field("longest", model.longest,
             "longest sequence that its positions are made for; 0 or not given: not known")
@@ -236,6 +240,7 @@ Transformer read_model_fields(const Value& value) {
   object.done();
   Transformer model = std::move(given.model);
   set_heads(given, value, model);
+  model.predictions = given.predictions.value_or(0);
   model.mlp_width = given.mlp.width;
   model.gated = given.mlp.gated;
   model.mlp_bias = given.mlp.bias;
@@ -263,8 +268,10 @@ Json to_json(const Transformer& model) {
                    .model = model,
                    .kv_heads = model.kv_heads,
                    .head_size = {},
+                   .predictions = {},
                    .mlp = {model.mlp_width, model.gated, model.mlp_bias},
                    .pattern = {}};
+  if (model.predictions > 0) file.predictions = model.predictions;
   if (!model.latent && model.heads > 0) file.head_size = model.head_size;
   if (!model.mixing_pattern.empty() || !model.mlp_pattern.empty())
     file.pattern = {model.mixing_pattern, model.mlp_pattern};

@@ -75,6 +75,9 @@ LayoutStep layout_of(Object& fields) {
   if (const auto sequence = fields.find("sequence"))
     question.space.sequence = sequence->whole(1, 1 << 24);
   check_sequence(model, question.space.sequence, text.where());
+  if (const auto documents = fields.find("documents"))
+    question.space.documents = load_documents(documents->text(), model, question.space.sequence,
+                                              question.space.batch, documents->where());
   question.space.memory = question.gpu.memory;
   question.space.reserve = Bytes(int64_t{2} << 30);
   if (const auto fidelity = fields.find("fidelity")) {

@@ -59,6 +59,7 @@ struct LayoutOfJob {
   std::optional<int64_t> sequence, global_batch;
   std::optional<Bytes> memory;
   std::optional<Value> algorithm;
+  std::string documents;
 };
 
 Json schema_of_model_in() { return any_of({text_schema(), reference("../model/1")}); }
@@ -77,6 +78,9 @@ Fields fields_of(LayoutOfJob& o) {
           Field("gpu", o.gpu, "a name of `sgdsim list gpus`, a path, or the GPU")
               .otherwise("h100")
               .like(schema_of_gpu_in),
+          {"documents", o.documents,
+           "lengths of the documents that are packed into sequences, as 512x100,4096x3, or a file "
+           "of them"},
           {"precision", o.precision, "precision of matrix products"},
           Field("sequence", o.sequence, "tokens of a sequence")
               .from(1, most_sequence)
@@ -211,6 +215,8 @@ WorkOfJob::Parallel WorkOfJob::read_parallel(const Value& value,
   check_layout(parallel.model, parallel.layout, parallel.sequence, text.where());
   check_memory(parallel.model, parallel.layout, parallel.sequence,
                given.memory.value_or(parallel.gpu.memory), usual_reserve, text.where());
+  parallel.documents = load_documents(given.documents, parallel.model, parallel.sequence,
+                                      parallel.layout.batch(), value.where() + "/documents");
   parallel.algorithms = algorithms_in(given.algorithm);
   parallel.notes = notes_on(parallel.model, parallel.sequence);
   return parallel;
@@ -281,8 +287,8 @@ ScheduledWork WorkOfJob::of(const Chakra& chakra, const Cluster& part) const {
 
 ScheduledWork WorkOfJob::of(const Parallel& parallel, const Cluster& part) const {
   GroupTimes groups(part, parallel.layout.gpus(), parallel.algorithms);
-  const TrainingStep step{parallel.model, parallel.layout, parallel.sequence, parallel.gpu,
-                          parallel.precision};
+  const TrainingStep step{parallel.model, parallel.layout,    parallel.sequence,
+                          parallel.gpu,   parallel.precision, parallel.documents.get()};
   try {
     return {.kind = "layout",
             .what = to_text(parallel.layout),

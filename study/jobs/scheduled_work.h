@@ -1,6 +1,7 @@
 // What a job does that is no experiment: a schedule, a layout, or a collective.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -8,6 +9,7 @@
 
 #include "models/training/gpu.h"
 #include "models/training/layout.h"
+#include "models/training/packed_documents.h"
 #include "sim/core/fields.h"
 #include "sim/net/cluster.h"
 #include "sim/work/rank_schedule.h"
@@ -59,6 +61,7 @@ class WorkOfJob {
     Gpu gpu;
     Precision precision = Precision::bf16;
     int64_t sequence = 0;
+    std::shared_ptr<const PackedDocuments> documents = {};
     AlgorithmChoice algorithms;
     std::vector<std::string> notes;
   };

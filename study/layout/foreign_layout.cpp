@@ -21,11 +21,10 @@ class Reader : public ForeignReader {
     layout.pipeline = size({"pipeline-model-parallel-size"});
     layout.context = size({"context-parallel-size"});
     layout.expert = size({"expert-model-parallel-size"});
-    if (layout.expert > 1 && size({"expert-tensor-parallel-size"}, layout.tensor) > 1)
-      settings_.fail("expert-tensor-parallel-size",
-                     "experts that are split themselves are not modelled; it would have to be 1 "
-                     "(without it, it is " +
-                         std::to_string(layout.tensor) + ")");
+    set_expert_parts({"expert-tensor-parallel-size"});
+    layout.predictions = whole({"mtp-num-layers"}, 1, most_predictions);
+    refuse({"optimizer-offload-fraction"});
+    if (flag({"optimizer-cpu-offload"})) layout.offload.of = OffloadOf::optimizer;
     layout.chunks = size({"num-virtual-stages-per-pipeline-rank"});
     set_stages_of({{"account-for-embedding-in-pipeline-split"},
                    {"account-for-loss-in-pipeline-split"},
@@ -55,6 +54,8 @@ class Reader : public ForeignReader {
     layout.pipeline = size(in_nemo("pipeline_model_parallel_size"));
     layout.context = size(in_nemo("context_parallel_size"));
     layout.expert = size(in_nemo("expert_model_parallel_size"));
+    set_expert_parts(in_nemo("expert_tensor_parallel_size"));
+    layout.predictions = whole(in_nemo("mtp_num_layers"), 1, most_predictions);
     layout.chunks = size(in_nemo("virtual_pipeline_model_parallel_size"));
     set_stages_of({in_nemo("account_for_embedding_in_pipeline_split"),
                    in_nemo("account_for_loss_in_pipeline_split"),
@@ -120,10 +121,13 @@ class Reader : public ForeignReader {
 
   ForeignLayout deepspeed() {
     found_.program = "DeepSpeed";
-    refuse({"zero_optimization.zero_hpz_partition_size",
-            "zero_optimization.offload_optimizer.device",
-            "zero_optimization.offload_param.device"});
+    refuse({"zero_optimization.zero_hpz_partition_size", "zero_optimization.offload_param.device"});
     Layout& layout = found_.layout;
+    const std::string device = "zero_optimization.offload_optimizer.device";
+    if (settings_.find(device).value_or("none") == "cpu")
+      layout.offload.of = OffloadOf::optimizer;
+    else
+      refuse({device});
     layout.tensor = size({"tensor_parallel.autotp_size"});
     layout.zero = static_cast<int>(whole({"zero_optimization.stage"}, 0, 3).value_or(0));
     if (settings_.has("zero_optimization.overlap_comm") && layout.zero <= 1)
@@ -154,6 +158,16 @@ class Reader : public ForeignReader {
   }
 
  private:
+  // Where nothing is said, Megatron-LM splits experts as it splits all other matrices.
+  void set_expert_parts(const Names& names) {
+    Layout& layout = found_.layout;
+    if (!model_.experts) return;
+    layout.expert_tensor = size(names, layout.tensor);
+    if (layout.expert_tensor > 1 && !settings_.find_any(names))
+      found_.notes.emplace_back("experts are split like other matrices (etp" +
+                                std::to_string(layout.expert_tensor) + "), because " +
+                                names.front() + " says nothing else");
+  }
   static Names in_nemo(const std::string& name) {
     return {"model." + name,    name,           "trainer.strategy." + name,
             "strategy." + name, "data." + name, "model.data." + name};
@@ -243,9 +257,14 @@ class Reader : public ForeignReader {
                                  name_of(names.chunks) + " is " + std::to_string(layout.chunks));
       layout.chunks = of_rank;
     }
-    if (stages.predictions > 0)
+    if (stages.predictions > most_predictions)
+      settings_.fail(name, "has " + std::to_string(stages.predictions) +
+                               " layers m; expected at most " + std::to_string(most_predictions));
+    if (stages.predictions > 0) {
+      layout.predictions = stages.predictions;
       found_.notes.emplace_back(
-          "layers m, which predict further tokens, are left out: their stage has the others alone");
+          "layers m, which predict further tokens, are taken to be on the last stage");
+    }
     set_chunks(name, stages);
   }
   static constexpr const char* as_text = "give it as text, as in \"Et*3|(tt|)*29,m|L\"";

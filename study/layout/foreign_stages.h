@@ -10,7 +10,7 @@ namespace sgdsim {
 
 struct ForeignStages {
   std::vector<int64_t> layers = {};  // of every chunk of the pipeline, in order
-  int64_t predictions = 0;           // layers that predict further tokens, which are left out
+  int64_t predictions = 0;           // layers that predict further tokens
   std::string wrong = {};            // why it is none, in a sentence
 };
 

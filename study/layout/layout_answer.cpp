@@ -21,7 +21,9 @@ constexpr std::size_t most_families = 11;
 LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Layout& layout,
                    Fidelity fidelity, bool wants_slices) {
   const int64_t sequence = question.space.sequence;
-  const TrainingStep step{question.model, layout, sequence, question.gpu, question.precision};
+  const TrainingStep step{question.model,     layout,
+                          sequence,           question.gpu,
+                          question.precision, question.space.documents.get()};
   LayoutLine line;
   if (is_on_wires(fidelity)) {
     StepWires wires = question.wires;
@@ -99,6 +101,19 @@ void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAns
   rank(answer.best, answer.played);
 }
 
+// What would help, or what the words that all layouts have do to the simplest one.
+std::string why_none(const LayoutQuestion& question) {
+  const LayoutSpace& space = question.space;
+  std::string misfit;
+  if (!(space.base == Layout())) {
+    Layout simplest = space.base;
+    simplest.replicas = space.gpus;
+    misfit = misfit_of(question.model, simplest, space.sequence);
+  }
+  if (misfit.empty()) return "; numbers with more small divisors would";
+  return " with the words of --with; of " + to_text(space.base) + " by itself: " + misfit;
+}
+
 [[noreturn]] void fail_empty(const LayoutQuestion& question, const LayoutSearch& found) {
   const LayoutSpace& space = question.space;
   const std::string by = space.program == TrainingProgram::any
@@ -107,8 +122,7 @@ void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAns
   if (found.candidates == 0)
     throw InputError("layout", "no layout of " + question.model.name + by + " divides by " +
                                    std::to_string(space.gpus) + " GPUs and a global batch of " +
-                                   std::to_string(space.batch) +
-                                   "; numbers with more small divisors would");
+                                   std::to_string(space.batch) + why_none(question));
   if (found.left_out > 0)
     throw InputError("layout", "the chosen algorithms fit the groups of none of " +
                                    std::to_string(found.left_out) +

@@ -24,7 +24,8 @@ ClusterFile cluster_with(const LayoutQuestion& question, const Json& cluster) {
 
 // By kind of parallelism.
 PartTimes exposed_in(const StepParts& parts) {
-  return {{"computing", us_of_s * (parts.products + parts.attention + parts.element_wise)},
+  return {{"computing", us_of_s * (parts.products + parts.attention + parts.element_wise +
+                                   parts.offload + parts.host)},
           {"tp", us_of_s * parts.tensor},
           {"cp", us_of_s * parts.context},
           {"ep", us_of_s * parts.expert},
@@ -81,9 +82,9 @@ void add_gone_gpu(const LayoutQuestion& question, Layout layout, BreakList& list
 }
 
 double seconds_of(const LayoutQuestion& question, GroupTimes& groups, const Layout& layout) {
-  return hybrid_step(
-             {question.model, layout, question.space.sequence, question.gpu, question.precision},
-             groups)
+  return hybrid_step({question.model, layout, question.space.sequence, question.gpu,
+                      question.precision, question.space.documents.get()},
+                     groups)
       .parts.all();
 }
 

@@ -239,6 +239,18 @@ void check_sequence(const Transformer& model, int64_t sequence, const std::strin
                                 " positions that the model has learned");
 }
 
+std::shared_ptr<const PackedDocuments> load_documents(const std::string& text,
+                                                      const Transformer& model, int64_t sequence,
+                                                      int64_t batch, const std::string& where) {
+  if (text.empty()) return nullptr;
+  if (model.patches)
+    throw InputError(where, "the input of this model are images, not documents; leave it out");
+  const bool is_file = text.find('/') != std::string::npos || is_there(text);
+  const DocumentLengths lengths =
+      is_file ? read_documents(read_text(text), text) : parse_documents(text, where);
+  return std::make_shared<const PackedDocuments>(model, lengths, sequence, batch, where);
+}
+
 void check_layout(const Transformer& model, const Layout& layout, int64_t sequence,
                   const std::string& where) {
   const std::string misfit = misfit_of(model, layout, sequence);

@@ -1,10 +1,12 @@
 // What a question about layouts names: a model, a GPU, a layout, a cluster of some size.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "models/training/gpu.h"
 #include "models/training/layout.h"
+#include "models/training/packed_documents.h"
 #include "study/layout/foreign_layout.h"
 #include "topologies/cluster_file.h"
 
@@ -29,6 +31,11 @@ ClusterFile cluster_in(const Value& value, int64_t gpus);
 
 // InputError if the sequence is longer than the positions that the model has learned.
 void check_sequence(const Transformer& model, int64_t sequence, const std::string& where);
+// Documents of a step as a question says them: their lengths, or a file of these. Nothing if it
+// says nothing.
+std::shared_ptr<const PackedDocuments> load_documents(const std::string& text,
+                                                      const Transformer& model, int64_t sequence,
+                                                      int64_t batch, const std::string& where);
 // InputError with the reason if the model cannot be laid out so.
 void check_layout(const Transformer& model, const Layout& layout, int64_t sequence,
                   const std::string& where);

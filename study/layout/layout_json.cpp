@@ -29,14 +29,21 @@ Fields fields_of(const ToldMemory& told) {
           in_gib("ends_GiB", memory.ends_B, "outputs of the embedding, and logits")};
 }
 
+// What is rare is told only where there is some.
+std::optional<double> us_of(double s, bool is_rare) {
+  return is_rare && s <= 0 ? std::nullopt : std::optional(s * 1e6);
+}
+
 struct ToldParts {
   StepParts parts = {};
 };
 Fields fields_of(const ToldParts& told) {
   Fields fields;
   for (const NamedPart& part : step_parts())
-    fields = std::move(fields) +
-             Fields{Field(part.key, told.parts.*part.member * 1e6, part.says).at_least(0)};
+    fields =
+        std::move(fields) +
+        Fields{
+            Field(part.key, us_of(told.parts.*part.member, part.is_rare), part.says).at_least(0)};
   return fields;
 }
 
@@ -46,8 +53,9 @@ struct ToldHidden {
 Fields fields_of(const ToldHidden& told) {
   Fields fields;
   for (const HiddenPart& one : hidden_parts)
-    fields = std::move(fields) +
-             Fields{Field(one.key, told.hidden.*one.hidden * 1e6, one.says).at_least(0)};
+    fields =
+        std::move(fields) +
+        Fields{Field(one.key, us_of(told.hidden.*one.hidden, one.is_rare), one.says).at_least(0)};
   return fields;
 }
 
@@ -163,28 +171,34 @@ Fields fields_of(const ToldLayout& told) {
   std::optional<std::pair<Duration, Duration>> range;
   if (told.on_wires != nullptr) range = {told.on_wires->fastest, told.on_wires->slowest};
   if (told.played != nullptr) range = {told.played->fastest, told.played->slowest};
-  return Fields{{"layout", told.layout, "the text that --layout takes"},
-                {"family", told.family,
-                 "its kinds of parallelism: \"tp + pp + fsdp\"; \"replicas\" if none"},
-                Field("step_us", one.time.us(), "time of a step").at_least(0),
-                Field("step_ps", one.time.ps(), "the same in picoseconds").at_least(0),
-                Field("mfu", one.mfu, "FLOP of the model, of the peak of all GPUs").at_least(0),
-                Field("memory_GiB", one.memory_B / bytes_of_gib,
-                      "memory of the largest stage, without the reserve")
-                    .at_least(0),
-                {"memory_parts", ToldMemory{told.memory},
-                 "what that memory holds; the sum is memory_GiB"},
-                {"limit", std::string(one.limit), "what takes most of the step"},
-                {"parts", ToldParts{told.parts}, "what the step consists of; the sum is the step"},
-                {"changed", told.changed,
-                 "with --near: the words that it has and the given layout has not, without "
-                 "replicas and micro-batches; empty for that one itself"},
-                {"hidden", told.hidden,
-                 "exchanges that lie under something else and lengthen nothing, by what needs "
-                 "them; closed form only"},
-                {"busy", told.busy,
-                 "the part of the step in which the links of a GPU carry bytes, by the closed "
-                 "form; where collectives are the usual ones"}} +
+  return Fields{
+             {"layout", told.layout, "the text that --layout takes"},
+             {"family", told.family,
+              "its kinds of parallelism: \"tp + pp + fsdp\"; \"replicas\" if none"},
+             Field("step_us", one.time.us(), "time of a step").at_least(0),
+             Field("step_ps", one.time.ps(), "the same in picoseconds").at_least(0),
+             Field("mfu", one.mfu, "FLOP of the model, of the peak of all GPUs").at_least(0),
+             Field("memory_GiB", one.memory_B / bytes_of_gib,
+                   "memory of the largest stage, without the reserve")
+                 .at_least(0),
+             Field("host_GiB",
+                   one.layout.offload.is_used() ? std::optional(told.memory.host_B / bytes_of_gib)
+                                                : std::nullopt,
+                   "what the host keeps for each GPU of the largest stage; with offload")
+                 .at_least(0),
+             {"memory_parts", ToldMemory{told.memory},
+              "what that memory holds; the sum is memory_GiB"},
+             {"limit", std::string(one.limit), "what takes most of the step"},
+             {"parts", ToldParts{told.parts}, "what the step consists of; the sum is the step"},
+             {"changed", told.changed,
+              "with --near: the words that it has and the given layout has not, without "
+              "replicas and micro-batches; empty for that one itself"},
+             {"hidden", told.hidden,
+              "exchanges that lie under something else and lengthen nothing, by what needs "
+              "them; closed form only"},
+             {"busy", told.busy,
+              "the part of the step in which the links of a GPU carry bytes, by the closed "
+              "form; where collectives are the usual ones"}} +
          fields_of(told.rates) +
          Fields{ends_field("interval_us", told.interval_us,
                            "between these, nine of ten comparable published steps would be; "
@@ -269,6 +283,30 @@ std::vector<std::string> program_names() {
   return names;
 }
 
+struct ToldDocuments {
+  double of_a_sequence = 1;
+  double pairs_part = 1;
+  double slowest_replica = 1;
+};
+Fields fields_of(const ToldDocuments& told) {
+  return {Field("of_a_sequence", told.of_a_sequence,
+                "documents, or parts of them, of a sequence in the mean")
+              .at_least(1),
+          Field("pairs_part", told.pairs_part,
+                "squares of their lengths, of the square of the sequence")
+              .from(0, 1),
+          Field("slowest_replica", told.slowest_replica,
+                "attention of the replica of the first layout that has most, of the mean")
+              .at_least(1)};
+}
+std::optional<ToldDocuments> told_documents(const LayoutSpace& space, const LayoutAnswer& answer) {
+  if (!space.documents) return std::nullopt;
+  return ToldDocuments{space.documents->pieces(), space.documents->pairs_part(),
+                       answer.best.empty()
+                           ? 1
+                           : space.documents->slowest(answer.best.front().found.layout.replicas)};
+}
+
 struct ToldLayouts {
   std::vector<ToldLayout> best = {};
   std::optional<ToldPrograms> programs = {};
@@ -311,6 +349,8 @@ Fields layout_fields(const LayoutQuestion& question, const LayoutAnswer& answer,
              {"reach", question.reach.any() ? std::optional(question.reach) : std::nullopt,
               "what exchanges are taken to reach of links whose cluster file has no "
               "efficiency, because products run beside them"},
+             {"documents", told_documents(space, answer),
+              "with --documents: what is packed into the sequences of a step"},
              {"near", space.near ? std::optional(to_text(*space.near)) : std::nullopt,
               "with --near: the layout of which one word at a time was changed"},
              Field("interval_of", told.interval_of, "what the intervals rest on").if_any(),

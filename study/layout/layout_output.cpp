@@ -1,4 +1,4 @@
-// Tables of layouts.
+// Tables of layouts, for people.
 #include "study/layout/layout_output.h"
 
 #include <array>
@@ -92,6 +92,11 @@ void print_first(std::ostream& out, const LayoutQuestion& question, const Layout
   table.add({"memory of a GPU", gib_text(one.memory_B) + " of " + to_text(question.space.memory) +
                                     ", with " + to_text(question.space.reserve) +
                                     " in reserve: fits"});
+  if (one.layout.offload.is_used())
+    table.add(
+        {"memory of its host",
+         gib_text(largest_memory(question.model, one.layout, question.space.sequence).host_B) +
+             " for each GPU"});
   if (rates.days)
     table.add({tokens_text(size.tokens) + " tokens",
                days_text(*rates.days) +
@@ -192,6 +197,15 @@ void print_margins(std::ostream& out, const std::vector<Margin>& margins) {
   if (margins.empty()) out << "No other layout fits: nothing to flip to\n";
 }
 
+void print_documents(std::ostream& out, const PackedDocuments& documents,
+                     const LayoutAnswer& answer) {
+  out << "A sequence has " << rounded(documents.pieces(), 4) << " documents or parts of them, and "
+      << part_text(documents.pairs_part())
+      << " of the pairs of one; the replica with most attention has "
+      << rounded(documents.slowest(answer.best.front().found.layout.replicas), 4)
+      << " times the mean\n";
+}
+
 // Of the last step; of many ranks the first and the last ones.
 void print_ranks(std::ostream& out, const PlayedStep& played) {
   const auto& ranks = played.pipeline.ranks;
@@ -257,6 +271,7 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
       << what_is_played(question.fidelity) << "; FLOP count causal attention halved\n";
   if (!question.algorithms.is_usual())
     out << "Collectives: " << algorithms_text(question.algorithms) << '\n';
+  if (space.documents) print_documents(out, *space.documents, answer);
   if (question.reach.any()) out << reach_text(question.reach) << '\n';
   if (!answer.is_given)
     out << answer.candidates << " layouts "

@@ -76,14 +76,18 @@ struct HiddenPart {
   const char* says;
   double HiddenParts::*hidden;
   double StepParts::*part;
+  bool is_rare = false;  // told only where there is some
 };
-inline constexpr std::array<HiddenPart, 4> hidden_parts{
+inline constexpr std::array<HiddenPart, 5> hidden_parts{
     {{"context_us", "of context parallelism, under attention", &HiddenParts::context,
       &StepParts::context},
      {"expert_us", "of experts, under the other pass of dualpipe", &HiddenParts::expert,
       &StepParts::expert},
      {"sends_us", "between stages, under other chunks", &HiddenParts::sends, &StepParts::sends},
-     {"data_us", "of replicas, under passes", &HiddenParts::data, &StepParts::data}}};
+     {"data_us", "of replicas, under passes", &HiddenParts::data, &StepParts::data},
+     {"offload_us",
+      "copies of activations to the host and back, under passes; where there are some",
+      &HiddenParts::offload, &StepParts::offload, true}}};
 
 struct LayoutAnswer {
   int64_t candidates = 0;

@@ -64,6 +64,9 @@ void check_given(const LayoutWords& words, const Layout& layout) {
                                  ", but --global-batch is " + std::to_string(words.batch));
   if (words.gradients != "fp32")
     throw InputError("--gradients", "has no effect with " + option + "; say gradients=bf16 there");
+  if (!words.with.empty())
+    throw InputError("--with",
+                     "is about a search; say \"" + words.with.substr(0, 60) + "\" in " + option);
   if (words.program != "any")
     throw InputError("--program", "is about a search; it has no effect with " + option);
 }
@@ -122,6 +125,9 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
     throw InputError("--reserve", "expected less than the memory of " + to_text(space.memory) +
                                       ", got " + to_text(space.reserve));
   space.half_gradients = words.gradients == "bf16";
+  if (!words.with.empty()) space.base = parse_shared_words(words.with, "--with");
+  space.documents =
+      load_documents(words.documents, model, space.sequence, space.batch, "--documents");
   space.program = named_in(training_programs, "program", words.program, "--program");
   for (const std::string& algorithm : words.algorithms)
     question.algorithms.add(algorithm, "--algorithm");
@@ -268,6 +274,12 @@ Fields layout_fields(LayoutWords& words) {
               "--gpus, ga from --global-batch"},
              {"near", words.near,
               "of this layout and those that differ from it in one word: which is the fastest"},
+             {"with", words.with,
+              "words that every layout of a search has, as \"lora=16 offload=optimizer\""},
+             {"documents", words.documents,
+              "lengths of the documents that are packed into sequences, as "
+              "\"512x100,4096x3\" (length x count), \"lognormal:600:1.2\", or a file of them; "
+              "default: each sequence is one"},
              Field("lines", words.lines,
                    "number of the fastest to print (default: the best of each kind; all with "
                    "--near, 1 with "

@@ -23,6 +23,8 @@ const std::vector<std::pair<std::string, std::string LayoutWords::*>>& text_fiel
       {"memory", &LayoutWords::memory},
       {"precision", &LayoutWords::precision},
       {"gradients", &LayoutWords::gradients},
+      {"with", &LayoutWords::with},
+      {"documents", &LayoutWords::documents},
       {"program", &LayoutWords::program}};
   return fields;
 }
@@ -47,7 +49,8 @@ void set_field(LayoutWords& words, const std::string& field, const Json& value) 
   }
   for (const auto& [name, member] : text_fields())
     if (name == field) {
-      words.*member = Value(value, where, "").text();
+      const bool is_length = field == "documents" && value.is_number();
+      words.*member = is_length ? value.dump() : Value(value, where, "").text();
       return;
     }
   for (const WholeField& one : whole_fields)

@@ -23,6 +23,8 @@ struct LayoutWords {
   std::string reserve;
   std::string layout;
   std::string near;  // a layout
+  std::string with;  // words of all layouts of a search
+  std::string documents;
   std::string tokens;
   std::string goodput;
   std::string program = "any";

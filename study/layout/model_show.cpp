@@ -64,6 +64,29 @@ ToldFlop flop_of(const Transformer& model, int64_t sequence) {
           sequence_flop(model, sequence, FlopConvention::whole)};
 }
 
+// Modules that predict further tokens.
+struct ToldPredictions {
+  int64_t modules = 1;
+  int64_t parameters = 0;
+  ToldFlop flop = {};
+};
+Fields fields_of(const ToldPredictions& o) {
+  return {Field("modules", o.modules, "how many are trained with the model").at_least(1),
+          Field("parameters", o.parameters, "of one, beside those that it shares with the model")
+              .at_least(0),
+          {"flop", o.flop, "of one, of training on one sequence"}};
+}
+
+std::optional<ToldPredictions> predictions_of(const ModelShown& shown) {
+  const Transformer& model = shown.model;
+  const int64_t modules = predictions_of(model, shown.layout.value_or(Layout()));
+  if (modules == 0) return std::nullopt;
+  return ToldPredictions{modules,
+                         prediction_parameters(model),
+                         {prediction_flop(model, shown.sequence, FlopConvention::halved),
+                          prediction_flop(model, shown.sequence, FlopConvention::whole)}};
+}
+
 struct ToldPeak {
   StageMemory stage = {};
 };
@@ -85,6 +108,7 @@ Field gib_field(const char* name, double size_B, const char* says) {
 struct ToldStage {
   StageMemory memory = {};
   int64_t layers = 0;
+  std::optional<double> host_GiB = {};
 };
 Fields fields_of(const ToldStage& o) {
   const StageMemory& memory = o.memory;
@@ -101,13 +125,16 @@ Fields fields_of(const ToldStage& o) {
           gib_field("recomputed_GiB", memory.recomputed_B, "the one layer that is computed again"),
           gib_field("ends_GiB", memory.ends_B, "outputs of the embedding; logits"),
           gib_field("total_GiB", memory.total_B(), "all of them"),
+          Field("host_GiB", o.host_GiB, "what its host keeps, with offload").at_least(0),
           {"peak", ToldPeak{memory}, "the end of which pass is the peak"}};
 }
 
 std::vector<ToldStage> told_stages(const ModelShown& shown) {
   std::vector<ToldStage> told;
-  for (const StageMemory& stage : shown.stages)
+  for (const StageMemory& stage : shown.stages) {
     told.push_back({stage, layers_of_stage(shown.model, *shown.layout, stage.stage).layers()});
+    if (shown.layout->offload.is_used()) told.back().host_GiB = model_gib(stage.host_B);
+  }
   return told;
 }
 
@@ -254,6 +281,19 @@ void print_memory(std::ostream& out, const Transformer& model, const Layout& lay
                gib(stage.gathered_B), gib(stage.activations_B), gib(stage.recomputed_B),
                gib(stage.ends_B), gib(stage.total_B()), moment_text(layout, stage)});
   table.print(out);
+  if (!layout.offload.is_used()) return;
+  double most_B = 0;
+  for (const StageMemory& stage : stages) most_B = std::max(most_B, stage.host_B);
+  out << "Its host keeps up to " << gib(most_B) << " GiB for a GPU\n";
+}
+
+void print_predictions(std::ostream& out, const ModelShown& shown) {
+  const auto told = predictions_of(shown);
+  if (!told) return;
+  out << '\n'
+      << told->modules << (told->modules == 1 ? " module" : " modules")
+      << " that predict further tokens: " << told->parameters << " parameters and "
+      << rounded(told->flop.halved, 4) << " FLOP each, besides\n";
 }
 
 }  // namespace
@@ -287,6 +327,7 @@ Fields fields_of(const ModelShown& o) {
           {"parameters", parameters_of(o.model), "parameters by part"},
           Field("sequence", o.sequence, "tokens of a sequence").at_least(1),
           {"flop", flop_of(o.model, o.sequence), "of training on one sequence, by convention"},
+          {"predictions", predictions_of(o), "modules that predict further tokens, besides"},
           Field("warnings", o.warnings, "what is left out").if_any(),
           {"layout", std::move(layout), "the layout, as --layout takes it"},
           Field("gpus", std::move(gpus), "its GPUs").at_least(1),
@@ -340,6 +381,7 @@ void print(std::ostream& out, const ModelShown& shown) {
   print_parameters(out, shown.model);
   print_layers(out, shown.model);
   print_flop(out, shown.model, shown.sequence);
+  print_predictions(out, shown);
   if (!shown.layout) return;
   print_memory(out, shown.model, *shown.layout, shown.stages);
   out << "\nProducts of a GPU, for sgdsim-calibrate --probe product --shape:\n"

@@ -215,11 +215,16 @@ void read_positions(const Keys& keys, const Family& family, Transformer& model) 
   model.sequence = std::min(model.longest == 0 ? 4096 : model.longest, usual_sequence);
 }
 
-void add_notes(const Keys& keys, Transformer& model) {
-  for (const char* key : {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"})
-    if (keys.whole_or({key}, 0, 0, most_model_layers) > 0)
-      model.notes.emplace_back("the layers that predict further tokens (" + std::string(key) +
-                               ") are left out");
+// They are trained beside the model, and are not part of what is released as its size.
+void read_predictions(const Keys& keys, Transformer& model) {
+  for (const char* key : {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"}) {
+    const int64_t count = keys.whole_or({key}, 0, 0, most_predictions);
+    if (count == 0) continue;
+    model.predictions = count;
+    model.notes.emplace_back("modules that predict further tokens (" + std::string(key) +
+                             ") are trained with the model and not counted in its parameters; "
+                             "mtp=0 in a layout leaves them out");
+  }
 }
 
 Transformer read_family(const Value& value, const Family& family) {
@@ -244,7 +249,7 @@ Transformer read_family(const Value& value, const Family& family) {
     read_mlp(keys, family, model);
   }
   if (family.read != nullptr) family.read(keys, model);
-  add_notes(keys, model);
+  read_predictions(keys, model);
   check_transformer(model, value.where());
   return model;
 }
