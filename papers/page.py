@@ -144,15 +144,10 @@ def claims_table(judged):
 def fits_table(judged):
     if not judged.fits:
         return ""
-    rows = []
-    for fit, found in judged.fits:
-        constants = ", ".join(f"{constant} {unit}" for constant, unit in zip(fit["constants"], fit["units"]))
-        rows.append(f'<tr><td>{escaped(fit["text"])}</td><td>{escaped(constants)}</td><td>{escaped(fit["on"])}</td>'
-                    f'<td>{escaped(fit["scored"])}</td></tr>')
-    return ('<h3>What was fitted</h3><div class="scroll"><table><thead><tr><th scope="col">what</th><th scope="col">constants'
-            '</th><th scope="col">fitted on</th><th scope="col">scored on</th></tr></thead>'
-            f'<tbody>{"".join(rows)}</tbody></table></div><p class="small muted">Least squares of relative errors, made again '
-            "for this page.</p>")
+    rows = [[fit["text"], ", ".join(f"{constant} {unit}" for constant, unit in zip(fit["constants"], fit["units"])), fit["on"],
+             fit["scored"]] for fit, _ in judged.fits]
+    return (f'<h3>What was fitted</h3>{pages.table(["what", "constants", "fitted on", "scored on"], rows)}'
+            '<p class="small muted">Least squares of relative errors, made again for this page.</p>')
 
 
 def pictures(judged, drawn):

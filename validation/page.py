@@ -24,6 +24,10 @@ _style = """
 .reasons { margin: 0.4rem 0; padding-left: 1.6rem; font-size: 0.9rem; max-width: 75ch; }
 """ + scatter.style + """
 @media (max-width: 900px) { .suite-head { grid-template-columns: minmax(0, 1fr); } }
+@media (max-width: 620px) {
+  .plot-card text { font-size: 13.5px; }
+  .all td:first-child, .by-suite td:first-child { min-width: 8rem; }
+}
 @media print {
   .suite.card { break-inside: auto; border: 0; padding: 0; }
   .suite-head { display: block; }
@@ -31,8 +35,12 @@ _style = """
   .plot-card, tr { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
   .points .what { min-width: 0; }
-  .all th, .all td, .by-suite th, .by-suite td { padding: 2pt 3pt; }
-  .all td.figure, .by-suite td.figure, .all th, .by-suite th { overflow-wrap: normal; min-width: 0; }
+  th, td { padding: 2pt 4pt; }
+  th { font-size: 6.5pt; }
+  th.figure, td.figure { overflow-wrap: normal; }
+  .points .figure, .labels .figure { white-space: nowrap; }
+  .all td:first-child, .by-suite td:first-child { min-width: 0; }
+  .class { margin-bottom: 0.4rem; }
   pre.command { max-height: none; }
 }
 """

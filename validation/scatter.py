@@ -5,8 +5,8 @@ import math
 import pages
 from pages import escaped
 
-width, height = 484, 430
-left, right, top, bottom = 76, 12, 10, 48
+width, height = 500, 430
+left, right, top, bottom = 76, 28, 10, 48
 side = width - left - right
 band_percent = 10
 shapes = {"held": "held", "fitted": "fitted", "reported": "reported", "below range": "below"}  # classes of the style
@@ -17,10 +17,10 @@ style = """
 .plot-card .grid { stroke: var(--line); fill: none; }
 .plot-card .equal { stroke: var(--line-strong); fill: none; }
 .plot-card .band { fill: var(--accent-soft); print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-.held { fill: var(--accent); stroke: var(--card); stroke-width: 0.5px; }
-.fitted { fill: none; stroke: var(--accent); stroke-width: 1.3px; }
-.reported { fill: none; stroke: var(--bad); stroke-width: 1.3px; }
-.below { fill: var(--line-strong); }
+.plot-card .held { fill: var(--accent); stroke: var(--card); stroke-width: 0.5px; }
+.plot-card .fitted { fill: none; stroke: var(--accent); stroke-width: 1.3px; }
+.plot-card .reported { fill: none; stroke: var(--bad); stroke-width: 1.3px; }
+.plot-card .below { fill: var(--line-strong); }
 .marks { display: flex; flex-wrap: wrap; gap: 0.1rem 1rem; margin: 0.3rem 0 0; padding: 0; list-style: none; font-size: 0.82rem;
   color: var(--muted); }
 .plot-card .marks svg { display: inline-block; width: 0.9rem; height: 0.9rem; vertical-align: -0.15rem; margin-right: 0.25rem; }
