@@ -14,6 +14,8 @@ import time
 sys.dont_write_bytecode = True
 import claims  # noqa: E402
 import docs  # noqa: E402
+import page  # noqa: E402
+import pages  # noqa: E402
 
 
 def drawn_figures(all_judged, out):
@@ -30,7 +32,6 @@ def drawn_figures(all_judged, out):
 
 
 def write_page(all_judged, out):
-    import page
     (out / "index.html").write_text(page.page_of(all_judged, drawn_figures(all_judged, out)))
 
 
@@ -44,7 +45,7 @@ def summary(all_judged):
 def main():
     started = time.monotonic()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--sgdsim", default=claims.default_program(), help="the program")
+    parser.add_argument("--sgdsim", default=pages.default_program(), help="the program")
     parser.add_argument("--out", default="results/papers", help="folder of the page and its figures")
     parser.add_argument("--docs", action="store_true", help="write docs/papers.md")
     arguments = parser.parse_args()

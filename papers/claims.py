@@ -10,7 +10,6 @@ import csv
 import functools
 import json
 import math
-import os
 import pathlib
 import re
 import runpy
@@ -398,10 +397,6 @@ def judged_papers(program, out):
     answers = Answers(program, out)
     answers.ask([command for paper in found for command in runs_of(paper)])
     return [Judged(paper, answers) for paper in found]
-
-
-def default_program():
-    return os.environ.get("SGDSIM_PROGRAM", root / "build/release/bin/sgdsim")
 
 
 def plain_number(found):

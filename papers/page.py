@@ -1,10 +1,13 @@
 """The page: one HTML file with the looks of the report, tables and pictures inside."""
 
-import html
-import re
 import statistics
+import sys
 
 import claims
+
+sys.path.insert(0, str(claims.root / "web"))
+import pages  # noqa: E402
+from pages import escaped  # noqa: E402
 
 shade = {"exact": "good", "within": "good", "holds": "good", "fitted": "plain", "differs": "bad", "there": "plain",
          "not possible": "quiet", "remembered": "quiet"}
@@ -31,10 +34,6 @@ _style = """
 .pairs th, .pairs td { padding: 0.05rem 0.5rem 0.05rem 0; border: 0; font-size: 0.82rem; }
 .pairs th { color: var(--muted); font-weight: 500; }
 .pairs td.figure:last-child { padding-right: 0; }
-.chip { display: inline-block; border-radius: 999px; padding: 0.05rem 0.55rem; font-size: 0.8rem; font-weight: 600;
-  border: 1px solid currentColor; white-space: nowrap; }
-.chip.good { color: var(--good); } .chip.bad { color: var(--bad); } .chip.quiet { color: var(--muted); }
-.chip.plain { color: var(--accent); }
 .pictures { display: flex; flex-wrap: wrap; gap: 1rem 2rem; align-items: end; }
 .pictures figure { margin: 0; flex: 0 1 auto; max-width: 100%; }
 .pictures svg { max-width: 100%; height: auto; display: block; }
@@ -50,12 +49,11 @@ _style = """
   .pictures svg { min-width: 24rem; }
 }
 @media print {
-  nav { display: none; }
   .top { position: static; }
   .claims > tbody > tr, .pictures figure { break-inside: avoid; }
   .paper.card { break-inside: auto; border: 0; padding: 0; }
   .claims .text { width: 38%; }
-  .claims td, .claims p, .claims .small, .pairs th, .pairs td, .chip { font-size: 7.5pt; line-height: 1.3; padding-top: 0; }
+  .claims td, .claims p, .claims .small, .pairs th, .pairs td { font-size: 7.5pt; line-height: 1.3; padding-top: 0; }
   .claims td { padding: 3pt 5pt; }
   .claims code { font-size: 6pt; margin-top: 1pt; }
   .pairs th.figure, .pairs td.figure, .verdicts th.figure { white-space: nowrap; overflow-wrap: normal; }
@@ -63,46 +61,13 @@ _style = """
   .pictures svg { max-height: 7cm; width: auto; }
 }
 """
-_page = """<!DOCTYPE html>
-<!-- made by sgdsim -->
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>sgdsim: papers, claim by claim</title>
-<style>{style}</style>
-</head>
-<body>
-<a class="skip" href="#papers">To the papers</a>
-<header class="top"><div class="wide">
-<div class="brand"><span class="logo" aria-hidden="true"><i></i><i></i><i></i></span>sgdsim: papers, claim by claim</div>
-<nav aria-label="Papers">{links}</nav></div></header>
-<main class="wide" id="papers">
-<section class="card" id="summary"><h1>What the papers claim, and what sgdsim says</h1>
+_content = """<section class="card" id="summary"><h1>What the papers claim, and what sgdsim says</h1>
 <p>{count} claims of {papers} papers, each with the command that answers it. Verdicts are computed from the answers, and a
 test compares them with what the files in <code>papers/</code> state. Published points are hollow, or filled where
 constants were fitted on them.</p>
 <div class="scroll"><table class="verdicts"><thead><tr><th scope="col">verdict</th>{heads}<th scope="col" class="figure">all</th></tr></thead>
 <tbody>{verdicts}</tbody></table></div></section>
-{sections}
-<footer class="muted small"><p>Made by <code>./run papers</code>. Pictures lie beside this page as SVG.</p></footer>
-</main>
-</body>
-</html>
-"""
-
-
-def escaped(text):
-    """Text as HTML; what stands between ` is a name in the program."""
-    return re.sub(r"`([^`]+)`", r'<span class="mono">\1</span>', html.escape(str(text)))
-
-
-def style():
-    web = claims.root / "web"
-    theme = (web / "common/theme.css").read_text().replace("/* dark */", (web / "common/theme-dark.css").read_text())
-    return theme + (web / "report/page.css").read_text() + _style
+{sections}"""
 
 
 # ---- claims
@@ -179,15 +144,10 @@ def claims_table(judged):
 def fits_table(judged):
     if not judged.fits:
         return ""
-    rows = []
-    for fit, found in judged.fits:
-        constants = ", ".join(f"{constant} {unit}" for constant, unit in zip(fit["constants"], fit["units"]))
-        rows.append(f'<tr><td>{escaped(fit["text"])}</td><td>{escaped(constants)}</td><td>{escaped(fit["on"])}</td>'
-                    f'<td>{escaped(fit["scored"])}</td></tr>')
-    return ('<h3>What was fitted</h3><div class="scroll"><table><thead><tr><th scope="col">what</th><th scope="col">constants'
-            '</th><th scope="col">fitted on</th><th scope="col">scored on</th></tr></thead>'
-            f'<tbody>{"".join(rows)}</tbody></table></div><p class="small muted">Least squares of relative errors, made again '
-            "for this page.</p>")
+    rows = [[fit["text"], ", ".join(f"{constant} {unit}" for constant, unit in zip(fit["constants"], fit["units"])), fit["on"],
+             fit["scored"]] for fit, _ in judged.fits]
+    return (f'<h3>What was fitted</h3>{pages.table(["what", "constants", "fitted on", "scored on"], rows)}'
+            '<p class="small muted">Least squares of relative errors, made again for this page.</p>')
 
 
 def pictures(judged, drawn):
@@ -223,8 +183,10 @@ def verdict_rows(all_judged):
 
 def page_of(all_judged, drawn):
     """`drawn`: for each paper its figures with their SVG."""
-    links = "".join(f'<a href="#{judged.paper.name}">{escaped(judged.paper.file["paper"])}</a>' for judged in all_judged)
+    links = [(judged.paper.name, judged.paper.file["paper"]) for judged in all_judged]
     heads = "".join(f'<th scope="col" class="figure">{escaped(judged.paper.file["paper"])}</th>' for judged in all_judged)
-    return _page.format(style=style(), links=links, heads=heads, papers=len(all_judged),
-                        count=sum(len(judged.outcomes) for judged in all_judged), verdicts=verdict_rows(all_judged),
-                        sections="\n".join(section(judged, drawn[judged.paper.name]) for judged in all_judged))
+    content = _content.format(heads=heads, papers=len(all_judged), verdicts=verdict_rows(all_judged),
+                              count=sum(len(judged.outcomes) for judged in all_judged),
+                              sections="\n".join(section(judged, drawn[judged.paper.name]) for judged in all_judged))
+    return pages.page("papers, claim by claim", _style, "papers", "Papers", links, content,
+                      "Made by <code>./run papers</code>. Pictures lie beside this page as SVG.")

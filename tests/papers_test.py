@@ -18,13 +18,14 @@ sys.dont_write_bytecode = True
 import claims  # noqa: E402
 import docs  # noqa: E402
 import page  # noqa: E402
+import pages  # noqa: E402
 
 judged_papers = []
 folder = tempfile.TemporaryDirectory()
 
 
 def setUpModule():
-    judged_papers.extend(claims.judged_papers(claims.default_program(), folder.name))
+    judged_papers.extend(claims.judged_papers(pages.default_program(), folder.name))
 
 
 # ---- the form of the files
@@ -167,7 +168,7 @@ class Rules(unittest.TestCase):
 
     def outcome(self, **claim):
         claim = {"id": "x", "text": "", "printed": "", "known": "read", "kind": "measured", "verdict": "exact"} | claim
-        answers = claims.Answers(claims.default_program(), folder.name, {})
+        answers = claims.Answers(pages.default_program(), folder.name, {})
         return claims.Outcome(judged_papers[0].paper, claim, answers)
 
     def test_digits(self):
