@@ -74,9 +74,9 @@ TEST_CASE("jobs, mixed: a schedule alone is what replay says, as often as it is 
 }
 
 TEST_CASE("jobs, mixed: a layout alone is what layout says") {
-  for (const char* text : {"tp4 dp2 zero1 sp", "tp2 pp2 dp2 ga4", "dp8 zero3",
-                           "tp2 pp2 dp2 ga4 lora=16 frozen=nf4 cuda_graphs=off",
-                           "pp2 dp4 ga4 mtp=1 offload=both"}) {
+  for (const char* text :
+       {"tp4 dp2 zero1 sp", "tp2 pp2 dp2 ga4", "dp8 zero3",
+        "tp2 pp2 dp2 ga4 lora=16 frozen=nf4 cuda_graphs=off", "pp2 dp4 ga4 mtp=1 offload=both"}) {
     const double us =
         number_of({"layout", "llama3.1_8b", "-c", "dgx_h100_4", "--layout", text, "--sequence",
                    "512", "--memory", "192 GB", "--fidelity", "flow", "--format", "json"},

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "models/training/layer_times.h"
+#include "models/training/training_flop.h"
 #include "models/training/transformer_file.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
@@ -62,6 +63,17 @@ Fields fields_of(const ToldFlop& o) {
 ToldFlop flop_of(const Transformer& model, int64_t sequence) {
   return {sequence_flop(model, sequence, FlopConvention::halved),
           sequence_flop(model, sequence, FlopConvention::whole)};
+}
+
+// Of a layout that trains something else than all weights of the model.
+std::optional<ToldFlop> layout_flop(const ModelShown& shown) {
+  if (!shown.layout) return std::nullopt;
+  const Gpu any;
+  const TrainingStep step{shown.model, *shown.layout, shown.sequence, any, Precision::bf16};
+  const ToldFlop all = flop_of(shown.model, shown.sequence);
+  const ToldFlop told{training_flop(step, FlopConvention::halved),
+                      training_flop(step, FlopConvention::whole)};
+  return told.halved == all.halved ? std::nullopt : std::optional(told);
 }
 
 // Modules that predict further tokens.
@@ -327,6 +339,8 @@ Fields fields_of(const ModelShown& o) {
           {"parameters", parameters_of(o.model), "parameters by part"},
           Field("sequence", o.sequence, "tokens of a sequence").at_least(1),
           {"flop", flop_of(o.model, o.sequence), "of training on one sequence, by convention"},
+          {"layout_flop", layout_flop(o),
+           "the same as the layout trains it, with lora or predictions of further tokens"},
           {"predictions", predictions_of(o), "modules that predict further tokens, besides"},
           Field("warnings", o.warnings, "what is left out").if_any(),
           {"layout", std::move(layout), "the layout, as --layout takes it"},
@@ -382,6 +396,9 @@ void print(std::ostream& out, const ModelShown& shown) {
   print_layers(out, shown.model);
   print_flop(out, shown.model, shown.sequence);
   print_predictions(out, shown);
+  if (const auto told = layout_flop(shown))
+    out << "As this layout trains it: " << rounded(told->halved, 4)
+        << " FLOP with causal attention halved\n";
   if (!shown.layout) return;
   print_memory(out, shown.model, *shown.layout, shown.stages);
   out << "\nProducts of a GPU, for sgdsim-calibrate --probe product --shape:\n"
