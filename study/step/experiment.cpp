@@ -8,6 +8,7 @@
 #include "models/collective/network_defaults.h"
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
+#include "sim/core/refusal.h"
 #include "study/beside.h"
 #include "study/import/profile_trace.h"
 #include "study/shipped_inputs.h"
@@ -383,7 +384,7 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
   const Json ideal = "ideal";
   experiment.carrier = {};
   if (given.transport && experiment.fidelity != Fidelity::packet)
-    given.transport->fail("has no effect without fidelity packet");
+    throw no_effect(given.transport->where(), "without fidelity packet");
   if (experiment.fidelity == Fidelity::packet)
     experiment.carrier = carrier_of(
         given.transport.value_or(Value(ideal, root.file(), "/transport")), {}, experiment.seed);
