@@ -9,6 +9,7 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
+#include "sim/core/refusal.h"
 
 namespace sgdsim::calibrate {
 
@@ -161,13 +162,12 @@ Request request_of(const Arguments& arguments, int processes) {
   check_known(request.operations, operations, "operation", "--operation");
   if (const auto& probes = request.probes;
       std::find(probes.begin(), probes.end(), "collectives") == probes.end())
-    for (const auto& [is_given, option] :
-         {std::pair(!request.algorithms.empty(), "--algorithm"),
-          std::pair(!request.operations.empty(), "--operation"),
-          std::pair(!arguments.nccl_algorithms.empty(), "--nccl-algorithm"),
-          std::pair(!arguments.nccl_protocols.empty(), "--nccl-protocol"),
-          std::pair(!arguments.nccl_channels.empty(), "--nccl-channels")})
-      if (is_given) throw InputError(option, "has no effect without --probe collectives");
+    refuse_idle({{"--algorithm", !request.algorithms.empty()},
+                 {"--operation", !request.operations.empty()},
+                 {"--nccl-algorithm", !arguments.nccl_algorithms.empty()},
+                 {"--nccl-protocol", !arguments.nccl_protocols.empty()},
+                 {"--nccl-channels", !arguments.nccl_channels.empty()}},
+                "without --probe collectives");
   const std::string ranks =
       arguments.has_ranks ? arguments.ranks : std::to_string(std::clamp(processes, 2, most_ranks));
   some_words_of(ranks, "--ranks");
@@ -187,7 +187,7 @@ Request request_of(const Arguments& arguments, int processes) {
     request.shapes.push_back(shape_of(word));
   if (!request.shapes.empty() &&
       std::find(request.probes.begin(), request.probes.end(), "product") == request.probes.end())
-    throw InputError("--shape", "has no effect without --probe product");
+    throw no_effect("--shape", "without --probe product");
   request.density = arguments.density;
   const double largest = static_cast<double>(request.sizes_B.back());
   const int most = *std::max_element(request.ranks.begin(), request.ranks.end());

@@ -15,6 +15,7 @@
 #include "sim/core/error.h"
 #include "sim/core/output.h"
 #include "sim/core/quantity.h"
+#include "sim/core/refusal.h"
 
 namespace sgdsim::calibrate {
 namespace {
@@ -35,8 +36,7 @@ std::unique_ptr<Backend> backend_of(const Arguments& arguments, Processes* proce
   if (processes != nullptr) processes->set_patience(patience_s);
   const bool is_alone = processes == nullptr || processes->count() == 1;
   if (arguments.backend == "host") {
-    if (!arguments.devices.empty())
-      throw InputError("--device", "has no effect with --backend host");
+    if (!arguments.devices.empty()) throw no_effect("--device", "with --backend host");
     return is_alone ? host_backend() : in_step(host_process(*processes), *processes);
   }
   if (arguments.backend == "cuda") {

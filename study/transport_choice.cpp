@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "models/transport/transport.h"
+#include "sim/core/refusal.h"
 #include "study/step/override.h"
 #include "study/table.h"
 
@@ -48,9 +49,10 @@ Json tcp_on(const Cluster& cluster) {
 // The rule of queues, without every packet: in bursts that agree with packets (docs/packets.md).
 Json queues_on(const Cluster& cluster, Routing routing) {
   if (routing == Routing::split)
-    throw InputError("routing",
-                     "a connection of TCP keeps its way, so that nothing is split; by_destination, "
-                     "hashed, or flows that share wires evenly (sharing=max_min of the cluster)");
+    throw not_together(
+        "routing",
+        "a connection of TCP keeps its way, so that nothing is split; by_destination, "
+        "hashed, or flows that share wires evenly (sharing=max_min of the cluster)");
   constexpr int bursts_of_message = 64;
   Json tcp = tcp_on(cluster);
   tcp["bursts"] = bursts_of_message;
@@ -100,7 +102,8 @@ MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_
 
 Sent sent_on(const Cluster& cluster, Fidelity fidelity, const RouteChoice& routes,
              const std::optional<Value>& asked, const Value& root) {
-  if (asked && fidelity != Fidelity::packet) asked->fail("has no effect without fidelity packet");
+  if (asked && fidelity != Fidelity::packet)
+    throw no_effect(asked->where(), "without fidelity packet");
   if (asked) check_transport(*asked);
   const Json sent = transport_on(cluster, fidelity, routes.routing, asked ? asked->json() : Json());
   if (sent.is_null()) return {};

@@ -3,6 +3,7 @@
 
 #include "models/collective/simulate.h"
 #include "sim/core/error.h"
+#include "sim/core/refusal.h"
 #include "study/traffic/traffic_file.h"
 #include "study/transport_choice.h"
 #include "study/wire_use.h"
@@ -65,7 +66,7 @@ std::vector<std::string> experiment_settings_of(const WireWords& words) {
 
 std::vector<std::string> jobs_settings_of(const WireWords& words) {
   if (words.fidelity == "flow" && !words.transport.empty())
-    throw InputError("--transport", "has no effect without --fidelity packet");
+    throw no_effect("--transport", "without --fidelity packet");
   if (words.fidelity == "packet" && !words.routing.empty())
     throw InputError("--routing", "packets go as their transport says: spray=per_flow, ...");
   if (!words.routing.empty()) routing_named(words.routing, "--routing");
@@ -87,11 +88,11 @@ void check_routes(const std::string& fidelity, const std::string& routing,
                   const std::string& transport) {
   const bool is_packets = fidelity == "packet";
   if (!is_packets && !transport.empty())
-    throw InputError("--transport", "has no effect without --fidelity packet");
+    throw no_effect("--transport", "without --fidelity packet");
+  if (is_packets && !routing.empty())
+    throw InputError("--routing", "packets go as their transport says: spray=per_flow, ...");
   if (fidelity != "flow" && !routing.empty())
-    throw InputError("--routing", is_packets
-                                      ? "packets go as their transport says: spray=per_flow, ..."
-                                      : "has no effect without --fidelity flow");
+    throw no_effect("--routing", "without --fidelity flow");
 }
 
 void check_effect(const WireWords& words, const Json& fidelity) {
@@ -100,7 +101,7 @@ void check_effect(const WireWords& words, const Json& fidelity) {
   const bool on_wires = name == "flow" || name == "packet";
   check_traffic_option(words.traffic, on_wires);
   if (!words.ports.empty() && name != "message")
-    throw InputError("--ports", "has no effect without --fidelity message");
+    throw no_effect("--ports", "without --fidelity message");
 }
 
 }  // namespace sgdsim

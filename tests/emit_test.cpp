@@ -283,7 +283,7 @@ TEST_CASE("emit: words of a shell") {
 TEST_CASE("emit: needs to know where the points go") {
   const Ran ran = run_sgdsim({"sweep", shipped, "--emit", "slurm"});
   CHECK(ran.exit_code == 2);
-  CHECK(ran.log == "sgdsim: --emit: needs --out, the file that the parts are merged into\n");
+  CHECK(ran.log == "sgdsim: --emit: needs --out, the file of points\n");
 }
 
 }  // namespace

@@ -222,7 +222,7 @@ TEST_CASE("layers of kinds: what cannot be laid out so") {
            {with_windows(256), "tp2 kernels=eager", ""},
            {with_delta(), "cp2 context=gather", "cp2 is not modelled for linear layers"},
            {with_delta(), "kernels=eager", "kernels=eager is not modelled"},
-           {with_delta(), "recompute=operations", "recompute=operations is modelled for"},
+           {with_delta(), "recompute=operations", "recompute=operations is not modelled for"},
            {grouped, "tp4", "heads of keys of linear layers"},
            {sparse, "cp2", "cp2 is not modelled for sparse attention"},
            {sparse, "attention=unfused", "attention=unfused is not modelled"}}) {

@@ -79,7 +79,7 @@ TEST_CASE("settings: what would have no effect is refused, and jitter of nothing
   CHECK(run_with(goes_on).exit_code == 0);
   std::vector<std::string> by_formula = goes_on;
   by_formula.emplace_back("fidelity=closed_form");
-  CHECK(run_with(by_formula).log.find("strategy.drain=false lets each worker go on by itself") !=
+  CHECK(run_with(by_formula).log.find("no closed form is known for strategy.drain=false") !=
         std::string::npos);
   for (const char* nothing : {R"({"distribution":"lognormal","sigma":0})",
                               R"({"distribution":"uniform","spread":0,"per":"layer"})"})

@@ -13,6 +13,7 @@
 #include "app/usage.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "sim/core/refusal.h"
 #include "study/import/profile_trace.h"
 #include "study/write_text.h"
 #include "topologies/nccl_xml.h"
@@ -165,8 +166,7 @@ void import_as(const std::string& format, const DetectedImport& arguments, Strea
   const CLI::App* command = import.get_subcommand(format);
   std::vector<std::string> words = {format};
   const auto add = [&](const std::string& name) {
-    if (command->get_option_no_throw(name) == nullptr)
-      throw InputError(name, "has no effect on " + format);
+    if (command->get_option_no_throw(name) == nullptr) throw no_effect(name, "on " + format);
     words.push_back(name);
   };
   for (const auto& [name, value] : arguments.values) {

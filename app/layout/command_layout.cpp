@@ -9,6 +9,7 @@
 #include "app/points.h"
 #include "app/usage.h"
 #include "sim/core/error.h"
+#include "sim/core/refusal.h"
 #include "study/layout/layout_question.h"
 #include "study/layout/layout_sweep.h"
 #include "study/trace_events.h"
@@ -33,9 +34,8 @@ void check_pictures(const LayoutCommand& arguments) {
   if (arguments.shows() && !words.axes.empty())
     throw InputError(show, "shows one step; it does not go with --axis");
   if (arguments.shows() && words.fidelity == "closed_form")
-    throw InputError(show, "has no effect without --fidelity message");
-  if (arguments.shows() && words.layout.empty())
-    throw InputError(show, "needs the one --layout to show");
+    throw no_effect(show, "without --fidelity message");
+  if (arguments.shows() && words.layout.empty()) throw needs(show, "the one --layout to show");
   if (arguments.gantt && arguments.format != "table")
     throw InputError("--gantt", "is for people; it does not go with --format json");
 }

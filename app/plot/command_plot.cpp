@@ -8,6 +8,7 @@
 #include "app/usage.h"
 #include "sim/core/error.h"
 #include "sim/core/output.h"
+#include "sim/core/refusal.h"
 #include "study/write_text.h"
 
 namespace sgdsim {
@@ -40,9 +41,9 @@ void print_map(const PlotArguments& arguments, Streams streams) {
         std::pair("--log-x", arguments.log_x || arguments.linear_x),
         std::pair("--log-y", arguments.log_y || arguments.linear_y)})
     if (is_given)
-      throw InputError(option,
-                       "has no effect with --best, which prints a map of winners; `sgdsim sweep "
-                       "--minimize COLUMN --picture FILE.svg` draws one");
+      throw no_effect(option,
+                      "with --best, which prints a map of winners; `sgdsim sweep "
+                      "--minimize COLUMN --picture FILE.svg` draws one");
   print_winners(streams.out, request, arguments.best, standard_output());
 }
 

@@ -13,6 +13,7 @@
 #include "app/sweep/progress.h"
 #include "app/usage.h"
 #include "sim/core/error.h"
+#include "sim/core/refusal.h"
 #include "study/collective/ranges.h"
 #include "study/sweep/best.h"
 #include "study/sweep/columns.h"
@@ -84,9 +85,6 @@ void report(const SweepOutcome& outcome, const SweepOptions& options, std::ostre
 // Options without effect are mistakes.
 void check_options(const SweepArguments& arguments) {
   const SweepOptions& options = arguments.options;
-  const auto refuse_if = [](bool is_given, const char* option, const std::string& why) {
-    if (is_given) throw InputError(option, why);
-  };
   const bool emits = !arguments.emit.empty();
   for (const auto& [option, value, kind] :
        {std::tuple("--tasks", &arguments.tasks, ""), std::tuple("--image", &arguments.image, "k8s"),
@@ -94,22 +92,23 @@ void check_options(const SweepArguments& arguments) {
         std::tuple("--mem", &arguments.memory, "slurm"),
         std::tuple("--partition", &arguments.partition, "slurm")}) {
     const std::string needed = kind;
-    refuse_if(!value->empty() && (!emits || (!needed.empty() && arguments.emit != needed)), option,
-              "has no effect without --emit" + (needed.empty() ? "" : " " + needed));
+    if (!value->empty() && (!emits || (!needed.empty() && arguments.emit != needed)))
+      throw no_effect(option, "without --emit" + (needed.empty() ? "" : " " + needed));
   }
-  for (const auto& [option, is_given] :
-       {std::pair("--columns", !arguments.columns.empty()),
-        std::pair("--minimize", !arguments.words.minimize.empty()),
-        std::pair("--over", !arguments.words.over.empty()),
-        std::pair("--picture", !arguments.picture.empty()), std::pair("--resume", options.resume),
-        std::pair("--force", options.force), std::pair("--dry-run", arguments.dry_run)})
-    refuse_if(emits && is_given, option, "has no effect with --emit");
-  refuse_if(!arguments.format.empty() && arguments.words.minimize.empty(), "--format",
-            "has no effect without --minimize");
-  refuse_if(!arguments.words.over.empty() && arguments.words.minimize.empty(), "--over",
-            "goes with --minimize");
-  refuse_if(!arguments.picture.empty() && arguments.words.minimize.empty(), "--picture",
-            "goes with --minimize");
+  if (emits)
+    refuse_idle({{"--columns", !arguments.columns.empty()},
+                 {"--minimize", !arguments.words.minimize.empty()},
+                 {"--over", !arguments.words.over.empty()},
+                 {"--picture", !arguments.picture.empty()},
+                 {"--resume", options.resume},
+                 {"--force", options.force},
+                 {"--dry-run", arguments.dry_run}},
+                "with --emit");
+  if (arguments.words.minimize.empty())
+    refuse_idle({{"--format", !arguments.format.empty()},
+                 {"--over", !arguments.words.over.empty()},
+                 {"--picture", !arguments.picture.empty()}},
+                "without --minimize");
 }
 
 void check_outputs(const SweepArguments& arguments, const Sweep& sweep) {
@@ -128,8 +127,7 @@ void emit(const SweepArguments& arguments, const Sweep& sweep, Streams streams) 
   constexpr double most_overhead = 0.05;
   constexpr int64_t most_tasks = 1'000'000;
   const SweepOptions& options = arguments.options;
-  if (options.out == "-")
-    throw InputError("--emit", "needs --out, the file that the parts are merged into");
+  if (options.out == "-") throw needs("--emit", "--out, the file of points");
   if (options.shard.count > 1) throw InputError("--emit", "makes shards itself");
   EmitRequest request;
   request.kind = arguments.emit;

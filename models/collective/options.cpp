@@ -9,6 +9,7 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
+#include "sim/core/refusal.h"
 
 namespace sgdsim {
 namespace {
@@ -146,7 +147,7 @@ void set_option(CollectiveOptions& options, const std::string& key, const std::s
 void check_option_applies(const Algorithm& algorithm, const CollectiveOptions& options,
                           const std::string& key, const std::string& where) {
   if (key == "send_buffer" && !options.shares_ports && !options.of(sends_at_once))
-    throw InputError(where, "option send_buffer has no effect without ports=shared");
+    throw InputError(where, idle_word("option send_buffer", "without ports=shared"));
   if (is_general(key) || option_of(algorithm, key) != nullptr) return;
   if (algorithm.parts != nullptr)
     for (const std::string& part : algorithm.parts(options))
@@ -156,8 +157,8 @@ void check_option_applies(const Algorithm& algorithm, const CollectiveOptions& o
     list += (list.empty() ? "" : ", ") + std::string(option.key.name);
   for (const AlgorithmOption& option : algorithm.options)
     list += ", " + std::string(option.key.name);
-  throw InputError(where, "option " + key + " has no effect on " + std::string(algorithm.name) +
-                              "; its options: " + list);
+  throw InputError(where, idle_word("option " + key, "on " + std::string(algorithm.name) +
+                                                         "; its options: " + list));
 }
 
 }  // namespace sgdsim

@@ -9,6 +9,7 @@
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "sim/core/refusal.h"
 #include "sim/play/quiet.h"
 
 namespace sgdsim {
@@ -79,12 +80,10 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   if (question.fidelity == Fidelity::closed_form) {
     const auto time = closed_form_of(algorithm, job);
     if (!time)
-      throw InputError("",
-                       "no closed form is known for " + std::string(algorithm.name) + " " +
-                           std::string(name_of(job.operation)) +
-                           " with these options and this count of ranks; use --fidelity message");
+      throw no_formula("", std::string(algorithm.name) + " " + std::string(name_of(job.operation)) +
+                               " with these options and this count of ranks");
     if (!question.starts.empty() || question.jitter.on())
-      throw InputError("", "start times and jitter need --fidelity message");
+      throw no_formula("", "start times and jitter");
     answer.time = *time;
     answer.traffic = traffic_of(program, cluster.network.workers());
     answer.path = "formula";
@@ -112,9 +111,9 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   options.stopper = question.stopper;
   if (wires) options.carrier = question.carrier;
   if (options.carrier && job.options.send_buffer > Bytes())
-    throw InputError("",
-                     "option send_buffer has no effect where a connection has a window: use "
-                     "the field window of the cluster, or its sharing=max_min");
+    throw InputError("", idle_word("option send_buffer",
+                                   "where a connection has a window: use the field window of the "
+                                   "cluster, or its sharing=max_min"));
   const Played played = play(program, cluster.network, options, question.starts);
   answer.time = played.last_end().since_start();
   answer.traffic = played.traffic;
@@ -169,12 +168,13 @@ void check_fidelity(Fidelity fidelity, const CollectiveOptions& options) {
   if (fidelity != Fidelity::closed_form && options.of(paper_steps))
     throw InputError("", "lp_steps=paper is a formula, not a schedule; use --fidelity closed_form");
   if (fidelity != Fidelity::flow && options.routing != Routing::by_destination)
-    throw InputError("", "option routing has no effect without fidelity flow");
-  if (is_on_wires(fidelity) && options.shares_ports)
-    throw InputError("", "option ports=shared has no effect at fidelity " +
-                             std::string(name_of(fidelity)) + ", where messages share all wires");
-  if (fidelity == Fidelity::packet && options.send_buffer > Bytes())
-    throw InputError("", "option send_buffer has no effect at fidelity packet");
+    throw InputError("", idle_word("option routing", "without fidelity flow"));
+  const bool has_buffer = fidelity == Fidelity::packet && options.send_buffer > Bytes();
+  if (is_on_wires(fidelity) && (options.shares_ports || has_buffer))
+    throw InputError("",
+                     idle_word(options.shares_ports ? "option ports=shared" : "option send_buffer",
+                               "at fidelity " + std::string(name_of(fidelity)) +
+                                   ", where messages share all wires"));
 }
 
 std::unique_ptr<Resources> wires_of(const Cluster& cluster, const CollectiveOptions& options,

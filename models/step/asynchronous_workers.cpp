@@ -6,6 +6,7 @@
 
 #include "models/step/sparsity.h"
 #include "sim/core/error.h"
+#include "sim/core/refusal.h"
 #include "sim/core/scaled.h"
 
 namespace sgdsim {
@@ -19,7 +20,7 @@ const AsynchronousRule* asynchronous_rule(const StepQuestion& question) {
 AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network* network,
                                      const ServerPlaces* places) {
   if (question.timeline != nullptr)
-    throw InputError("--timeline", "is not recorded without a common iteration");
+    throw not_together("--timeline", "is not recorded without a common iteration");
   const ParameterServers* servers = question.cost.servers();
   if (servers == nullptr || servers->hashed)
     throw InputError("",

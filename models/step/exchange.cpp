@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "sim/core/error.h"
+#include "sim/core/refusal.h"
 #include "sim/play/play_in_time.h"
 #include "sim/play/quiet.h"
 #include "sim/play/symmetric.h"
@@ -43,9 +43,9 @@ JoinedTransfers Exchange::joined(const MessageCost& cost, const Encoded& encoded
       joined = {&one.program, one.network ? &*one.network : network_};
     } else {
       if (!(transfer.folding == before->folding))
-        throw InputError("",
-                         "several channels, and messages that meet on wires, are not defined for "
-                         "transfers that fold differently");
+        throw not_together("",
+                           "several channels, and messages that meet on wires, are not defined for "
+                           "transfers that fold differently");
       const auto [place, is_new] =
           joined_.try_emplace(JoinedKey{&cost, before->size.count(), transfer.size.count(),
                                         transfer.folding.scale, transfer.folding.extra.ps()});

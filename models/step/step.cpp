@@ -6,6 +6,7 @@
 #include "models/step/compute.h"
 #include "models/step/step_player.h"
 #include "sim/core/error.h"
+#include "sim/core/refusal.h"
 
 namespace sgdsim {
 
@@ -16,9 +17,7 @@ void check(const StepQuestion& question, const PipelineRule& rule) {
     throw InputError("", "local_sgd averages parameters: no compression of gradients");
   if (question.fidelity == Fidelity::closed_form &&
       (question.interference != 1 || question.channels != 1))
-    throw InputError("",
-                     "no closed form is known for interference and several channels where "
-                     "iterations overlap; use fidelity message");
+    throw no_formula("", "interference and several channels where iterations overlap");
 }
 
 // What messages share; InputError if they are none that could.
@@ -39,10 +38,11 @@ std::shared_ptr<const Cluster> cluster_with_servers(const StepQuestion& question
   const ParameterServers* servers = question.cost.servers();
   if (servers == nullptr || !servers->dedicated) return nullptr;
   if (!question.cluster->with_more)
-    throw InputError("",
-                     "dedicated servers have nodes of their own, which this cluster has no places "
-                     "for: `sgdsim jobs` names the places of its `servers`; placement co_located "
-                     "has them on workers");
+    throw not_together(
+        "",
+        "dedicated servers have nodes of their own, which this cluster has no places "
+        "for: `sgdsim jobs` names the places of its `servers`; placement co_located "
+        "has them on workers");
   try {
     return std::make_shared<Cluster>(question.cluster->with_more(servers->servers));
   } catch (const InputError& error) {
@@ -65,7 +65,7 @@ StepResult simulate_step(const StepQuestion& question) {
     return simulate_step(on_its_wires(question));
   if (question.trace->layers.empty()) throw InputError("", "the trace has no layers");
   if (question.fidelity == Fidelity::closed_form && question.workers.is_random())
-    throw InputError("", "random workers need fidelity message");
+    throw no_formula("", "random workers");
   // One worker cannot stand for all whose ports differ, but where everybody's pass one port.
   const ParameterServers* servers = question.cost.servers();
   if (question.fidelity == Fidelity::closed_form && servers != nullptr && servers->workers_differ &&
@@ -123,9 +123,7 @@ std::vector<Encoded> encoded_messages(const GradientPlan& plan, const MessageCos
 void check_plan(const StepQuestion& question, const GradientPlan& plan) {
   const bool bsp = plan.bsp != BspForm::none;
   if (bsp && !plan.bsp_drains && question.fidelity == Fidelity::closed_form)
-    throw InputError("",
-                     "strategy.drain=false lets each worker go on by itself, which a formula for "
-                     "all does not know; use fidelity message");
+    throw no_formula("", "strategy.drain=false, with which each worker goes on by itself");
   if (pipeline_rule(question) != nullptr && (bsp || plan.order == Order::priority))
     throw InputError("", question.synchronization->name +
                              " sends messages in order, as they get ready: no strategy by priority "
@@ -142,8 +140,7 @@ void check_plan(const StepQuestion& question, const GradientPlan& plan) {
   const char* const who = bsp ? "bsp_lp" : "strategies that go by priority";
   if (question.fidelity == Fidelity::closed_form &&
       (question.interference != 1 || question.channels != 1))
-    throw InputError("", std::string("no closed form is known for ") + who +
-                             " with interference or several channels; use fidelity message");
+    throw no_formula("", std::string(who) + " with interference or several channels");
 }
 
 }  // namespace sgdsim

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/core/error.h"
+#include "sim/core/refusal.h"
 
 namespace sgdsim {
 namespace {
@@ -295,9 +296,8 @@ ExchangeTime MessageCost::exchange(const Transfer& transfer, CollectiveJob& scra
     return push_pull_time(servers, transfer.size, transfer.part);
   }
   if (const auto time = known(transfer, scratch)) return {*time, {}, {}};
-  throw InputError("", "no closed form is known for " +
-                           std::string(std::get<const Algorithm*>(exchange_)->name) +
-                           " with these options; use fidelity message");
+  throw no_formula(
+      "", std::string(std::get<const Algorithm*>(exchange_)->name) + " with these options");
 }
 
 std::optional<Duration> MessageCost::known(const Transfer& transfer, CollectiveJob& scratch) const {

@@ -4,6 +4,7 @@
 
 #include "models/training/layer_matrices.h"
 #include "models/training/layout.h"
+#include "sim/core/refusal.h"
 
 namespace sgdsim {
 namespace {
@@ -101,22 +102,28 @@ std::string heads_misfit(const Transformer& model, const std::string& by, int64_
   return "";
 }
 
+std::string idle_beside(const std::string& word, const std::string& other) {
+  return idle_word(word, "with " + other + "; leave it out");
+}
+
 std::string context_misfit(const Transformer& model, const Layout& layout) {
+  const std::string cp = "cp" + std::to_string(layout.context);
   if (layout.context > 1 && model.linear)
-    return "cp" + std::to_string(layout.context) +
-           " is not modelled for linear layers, whose states pass from rank to rank; say cp1";
+    return not_modelled(cp, "linear layers, whose states pass from rank to rank; say cp1");
   if (layout.context > 1 && model.indexer)
-    return "cp" + std::to_string(layout.context) +
-           " is not modelled for sparse attention, whose indexer needs all positions; say cp1";
+    return not_modelled(cp, "sparse attention, whose indexer needs all positions; say cp1");
+
   if (layout.context > 1 && model.window && layout.context_by == ContextBy::ring)
-    return "context=ring is not modelled for windows, of which most blocks need no keys; say "
-           "context=gather or context=ulysses";
+    return not_modelled("context=ring",
+                        "windows, of which most blocks need no keys; say context=gather or "
+                        "context=ulysses");
   if (layout.context_by == ContextBy::ring) return "";
   const std::string name = "context=" + std::string(name_in(context_names, layout.context_by));
-  if (layout.context == 1) return name + " has no effect with cp1; leave it out";
+  if (layout.context == 1) return idle_beside(name, "cp1");
   if (layout.context_by == ContextBy::gather) return "";
   if (model.latent)
-    return name + " is not modelled for latent attention, whose keys all heads share";
+    return not_modelled(
+        name, "latent attention, whose keys all heads share; say context=gather or context=ring");
   const int64_t ranks = layout.tensor * layout.context;
   return heads_misfit(model, name + " with tp x cp = ", ranks);
 }
@@ -171,14 +178,15 @@ std::string recompute_misfit(const Transformer& model, const Layout& layout, int
 
 std::string operations_misfit(const Transformer& model, const Layout& layout) {
   if (layout.recompute == Recompute::operations && !knows_operations(model, layout))
-    return "recompute=operations is modelled for tp1 and cp1, without latent attention and "
-           "experts, "
-           "where every layer is attention and then an MLP";
+    return not_modelled("recompute=operations",
+                        "tp or cp above 1, latent attention and experts, nor for layers that are "
+                        "not attention and then an MLP; say recompute=full, or leave it out");
   if (layout.kernels == Kernels::eager && !is_plain(model))
-    return "kernels=eager is not modelled for latent attention and experts, nor for layers that "
-           "are not attention and then an MLP";
+    return not_modelled("kernels=eager",
+                        "latent attention and experts, nor for layers that are not attention and "
+                        "then an MLP; leave it out");
   if (layout.keeps_scores && model.indexer)
-    return "attention=unfused is not modelled for sparse attention; leave it out";
+    return not_modelled("attention=unfused", "sparse attention; leave it out");
   return "";
 }
 
@@ -189,10 +197,9 @@ std::string exchange_misfit(const Layout& layout) {
     return "accumulate=apart belongs to zero0 and zero1; zero2 and zero3 keep no whole gradients "
            "to add to";
   if (!layout.splits_sends) return "";
-  if (layout.pipeline == 1) return "sends=split has no effect with pp1; leave it out";
-  if (layout.tensor == 1) return "sends=split has no effect with tp1; leave it out";
-  if (layout.sequence_parallel)
-    return "sends=split has no effect with sp, which splits sends already; leave it out";
+  if (layout.pipeline == 1) return idle_beside("sends=split", "pp1");
+  if (layout.tensor == 1) return idle_beside("sends=split", "tp1");
+  if (layout.sequence_parallel) return idle_beside("sends=split", "sp, which splits sends already");
   return "";
 }
 
@@ -248,11 +255,11 @@ std::string misfit_of(const Transformer& model, const Layout& layout, int64_t se
     if (!sentence.empty()) return sentence;
   if (layout.context > 1 && sequence % (2 * layout.context) != 0)
     return no_divisor("positions of a sequence", sequence, "2 x cp = ", 2 * layout.context);
-  if (layout.sequence_parallel && tp == 1) return "sp has no effect with tp1; leave it out";
+  if (layout.sequence_parallel && tp == 1) return idle_beside("sp", "tp1");
   if (layout.sequence_parallel && sequence / layout.context % tp != 0)
     return no_divisor("positions of a rank", sequence / layout.context, "tp", tp);
   if (layout.ends_are_layers && layout.pipeline == 1 && layout.stages.are_even())
-    return "ends=layers has no effect with pp1; leave it out";
+    return idle_beside("ends=layers", "pp1");
   const int64_t units = model.layers + (layout.ends_are_layers ? 2 : 0);
   for (const std::string& sentence :
        {stage_misfit(model, layout, units), schedule_misfit(layout), expert_misfit(model, layout),

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/transport/mlt.h"
+#include "sim/core/refusal.h"
 
 namespace sgdsim {
 namespace {
@@ -24,7 +25,8 @@ void read_parts(Object& fields, MltRules& rules, PacketSetup& setup) {
   };
   // A part that is not used has no fields.
   const auto refuse = [&](char letter, const char* name) {
-    if (fields.has(name)) fields.at(name).fail(std::string("has no effect without part ") + letter);
+    if (fields.has(name))
+      throw no_effect(fields.at(name).where(), std::string("without part ") + letter);
   };
   if (!take('A')) {
     for (const char* name : {"loss_bound", "pull_loss_bound"}) refuse('A', name);
@@ -125,7 +127,8 @@ Fields fields_of(MltOptions& o) {
 void read_mlt_fields(Object& fields, MltRules& rules, PacketSetup& setup) {
   if (rules.falls_by_marks)
     for (const char* name : {"short_trip", "long_trip", "fall"})
-      if (fields.has(name)) fields.at(name).fail("has no effect: rates of dlcp fall by marks");
+      if (fields.has(name))
+        throw no_effect(fields.at(name).where(), "where rates fall by marks, as those of dlcp");
   MltOptions options{.rules = rules};
   read_fields(fields, fields_of(options));
   rules = options.rules;

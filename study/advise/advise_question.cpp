@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "sim/core/error.h"
+#include "sim/core/refusal.h"
 #include "study/fit/fit_files.h"
 #include "study/goodput/spans.h"
 #include "study/shell_word.h"
@@ -48,10 +48,9 @@ AdviceQuestion question_of(const AdviseWords& words) {
   for (const std::string& text : words.own) question.own.push_back(change_in(text));
   const TrainingWords& training = words.training;
   if (!training.goodput.empty()) question.training = training;
-  for (const auto& [option, word] :
-       {std::pair("--steps", &training.steps), std::pair("--tokens", &training.tokens)})
-    if (!word->empty() && !question.training)
-      throw InputError(option, "has no effect without --goodput");
+  if (!question.training)
+    refuse_idle({{"--steps", !training.steps.empty()}, {"--tokens", !training.tokens.empty()}},
+                "without --goodput");
   return question;
 }
 

@@ -10,6 +10,7 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
+#include "sim/core/refusal.h"
 #include "study/beside.h"
 #include "study/collective/nccl_answer.h"
 #include "study/collective/ranges.h"
@@ -75,13 +76,11 @@ void check_message_only(const CollectiveArguments& arguments) {
   const bool draws = !arguments.jitter.empty() || arguments.fidelity == "packet" ||
                      std::any_of(arguments.options.begin(), arguments.options.end(), is_hashed);
   if (!arguments.seed.empty() && !draws)
-    throw InputError("--seed",
-                     "has no effect without --jitter, --fidelity packet or --option "
-                     "routing=hashed");
-  if (!arguments.path.empty() && arguments.fidelity == "closed_form")
-    throw InputError("--path", "has no effect at closed_form fidelity");
-  if (arguments.limits.any() && arguments.fidelity == "closed_form")
-    throw InputError(arguments.limits.given(), "has no effect at closed_form fidelity");
+    throw no_effect("--seed", "without --jitter, --fidelity packet or --option routing=hashed");
+  const bool is_formula = arguments.fidelity == "closed_form";
+  refuse_idle({{"--path", is_formula && !arguments.path.empty()},
+               {arguments.limits.given(), is_formula && arguments.limits.any()}},
+              "at closed_form fidelity");
 }
 
 }  // namespace
@@ -147,7 +146,7 @@ std::vector<int> ranks_of(const CollectiveArguments& arguments) {
     return {arguments.cluster_read->network.workers()};
   }
   const std::vector<int64_t> counts = parse_counts(arguments.ranks, "--ranks");
-  if (!arguments.sweep && counts.size() > 1) throw InputError("--ranks", "a list needs --sweep");
+  if (!arguments.sweep && counts.size() > 1) throw needs("--ranks", "--sweep", "a list");
   std::vector<int> ranks;
   for (const int64_t count : counts) {
     if (count < 1 || count > most_ranks)
@@ -239,8 +238,8 @@ CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::
     set_option(question.options, key, option_value(option), "--option");
     if (!has_effect(arguments, algorithm, key)) {
       if (algorithm == "auto")
-        throw InputError("--option", "option " + key + " has no effect on any algorithm for " +
-                                         arguments.operation);
+        throw InputError("--option",
+                         idle_word("option " + key, "on any algorithm for " + arguments.operation));
       check_option_applies(known_algorithm(algorithm), question.options, key, "--option");
     }
   }

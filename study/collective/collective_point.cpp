@@ -6,6 +6,7 @@
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "sim/core/refusal.h"
 #include "study/collective/nccl_answer.h"
 #include "study/collective/ranges.h"
 
@@ -55,8 +56,8 @@ void check_all_count(const CollectiveArguments& arguments, const std::vector<std
       return std::find(kept.begin(), kept.end(), option) != kept.end();
     });
     if (!counts)
-      throw InputError("--option", "option " + option_key(option) +
-                                       " has no effect on any of the algorithms of this sweep");
+      throw InputError("--option", idle_word("option " + option_key(option),
+                                             "on any of the algorithms of this sweep"));
   }
   const bool has_blocks = std::any_of(names.begin(), names.end(), takes_block);
   if (!arguments.block.empty() && !has_blocks)

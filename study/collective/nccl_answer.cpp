@@ -8,6 +8,7 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
+#include "sim/core/refusal.h"
 #include "study/collective/ranges.h"
 #include "study/table.h"
 
@@ -91,20 +92,18 @@ NcclMachine nccl_machine_of(const Cluster& cluster, const std::vector<std::strin
 namespace {
 
 void check_no_choices(const CollectiveArguments& arguments) {
-  struct Choice {
-    const char* option;
-    bool given;
-  };
-  for (const Choice& choice :
-       {Choice{"--block", !arguments.block.empty()}, Choice{"--root", !arguments.root.empty()},
-        Choice{"--path", !arguments.path.empty()}, Choice{"--start", !arguments.starts.empty()},
-        Choice{"--jitter", !arguments.jitter.empty()}, Choice{"--seed", !arguments.seed.empty()},
-        Choice{"--fidelity", !arguments.fidelity.empty() && arguments.fidelity != "closed_form"},
-        Choice{"--max-events", !arguments.limits.events.empty()},
-        Choice{"--max-sim-time", !arguments.limits.sim_time.empty()},
-        Choice{"--transport", !arguments.transport.empty()},
-        Choice{"--traffic", !arguments.traffic.empty()}})
-    if (choice.given) throw InputError(choice.option, "has no effect on NCCL's model, a formula");
+  refuse_idle({{"--block", !arguments.block.empty()},
+               {"--root", !arguments.root.empty()},
+               {"--path", !arguments.path.empty()},
+               {"--start", !arguments.starts.empty()},
+               {"--jitter", !arguments.jitter.empty()},
+               {"--seed", !arguments.seed.empty()},
+               {"--fidelity", !arguments.fidelity.empty() && arguments.fidelity != "closed_form"},
+               {"--max-events", !arguments.limits.events.empty()},
+               {"--max-sim-time", !arguments.limits.sim_time.empty()},
+               {"--transport", !arguments.transport.empty()},
+               {"--traffic", !arguments.traffic.empty()}},
+              "on NCCL's model, a formula");
 }
 
 // What a reader of a time at fitted constants must know.

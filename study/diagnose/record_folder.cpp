@@ -6,6 +6,7 @@
 
 #include "models/training/layout.h"
 #include "sim/core/error.h"
+#include "sim/core/refusal.h"
 #include "study/import/profile_trace.h"
 #include "traces/byte_source.h"
 #include "traces/measurement/registry.h"
@@ -83,7 +84,7 @@ LogLayout log_layout(const RecordWords& words) {
   LogLayout division;
   division.exchanges = words.exchanges;
   if (words.layout.empty()) {
-    if (words.stage >= 0) throw InputError("--stage", "needs --layout, as --layout \"tp8 pp4\"");
+    if (words.stage >= 0) throw needs("--stage", "--layout, as --layout \"tp8 pp4\"");
     return division;
   }
   const Layout layout = parse_layout(words.layout, "--layout");

@@ -9,6 +9,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/number_list.h"
+#include "sim/core/refusal.h"
 #include "study/diagnose/record_folder.h"
 #include "study/import/profile_trace.h"
 #include "traces/byte_source.h"
@@ -127,7 +128,7 @@ void check_no_layout(const RecordWords& words, const std::string& file) {
                             : words.exchanges != 0 ? "--exchanges"
                                                    : nullptr;
   if (given != nullptr)
-    throw InputError(given, "has no effect on " + file + ", which says itself how its steps are");
+    throw no_effect(given, "on " + file + ", which says itself how its steps are");
 }
 
 bool looks_like_record(const std::string& file) {

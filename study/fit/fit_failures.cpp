@@ -7,6 +7,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/fields.h"
+#include "sim/core/refusal.h"
 #include "study/collective/ranges.h"
 #include "study/goodput/failures_file.h"
 #include "study/goodput/spans.h"
@@ -203,8 +204,7 @@ FailureFit fit_failures(const FitArguments& arguments) {
     throw InputError(
         "FILE", "a log of failures is one file, got " + std::to_string(arguments.files.size()));
   for (const GivenOption& given : given_options(arguments))
-    if (given.of != FitKind::failures)
-      throw InputError(given.option, "has no effect on a log of failures");
+    if (given.of != FitKind::failures) throw no_effect(given.option, "on a log of failures");
   const std::string& file = arguments.files.front();
   FailureFit fit;
   fit.record = read_failure_log(read_text(file), file, scope_of(arguments));

@@ -10,6 +10,7 @@
 #include "sim/core/error.h"
 #include "sim/core/number_list.h"
 #include "sim/core/quantity.h"
+#include "sim/core/refusal.h"
 #include "study/fit/fit_series.h"
 #include "study/layout/layout_files.h"
 #include "study/table.h"
@@ -25,7 +26,7 @@ constexpr std::array types = {"bfloat16", "float16", "float32"};
 void refuse_others(const FitArguments& arguments) {
   for (const GivenOption& given : given_options(arguments))
     if (given.of == FitKind::link || given.of == FitKind::failures)
-      throw InputError(given.option, "has no effect with --gpu");
+      throw no_effect(given.option, "with --gpu");
 }
 
 // Those of one kind, on the placement that is asked for; InputError where there are several.

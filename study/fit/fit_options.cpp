@@ -7,6 +7,7 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
+#include "sim/core/refusal.h"
 #include "study/collective/ranges.h"
 #include "study/fit/fit_question.h"
 #include "traces/measurement/registry.h"
@@ -52,7 +53,7 @@ CollectiveOptions options_of(const FitArguments& arguments, const Algorithm& alg
   CollectiveOptions options;
   for (const std::string& option : arguments.options)
     if (!add_option(option, algorithm, options) && arguments.from_collective != "stated")
-      throw InputError("--option", option + " has no effect on " + arguments.from_collective);
+      throw InputError("--option", idle_word(option, "on " + arguments.from_collective));
   return options;
 }
 
@@ -99,33 +100,29 @@ std::vector<GivenOption> given_options(const FitArguments& arguments) {
 void refuse_given(const FitArguments& arguments, const std::set<std::string>& refused) {
   for (const GivenOption& given : given_options(arguments))
     if (refused.contains(given.option) || given.of == FitKind::failures)
-      throw InputError(given.option,
-                       "has no effect with --from-collective " + arguments.from_collective);
+      throw no_effect(given.option, "with --from-collective " + arguments.from_collective);
 }
 
 namespace {
 
 void check_link_into(const FitArguments& arguments) {
   if (!arguments.inside.empty() && arguments.into.empty())
-    throw InputError("--inside", "needs --into, the cluster whose links are fitted");
+    throw needs("--inside", "--into, the cluster whose links are fitted");
   if (!arguments.inside.empty() || arguments.from_collective == "hierarchical") {
-    if (arguments.crossings != 1)
-      throw InputError("--crossings",
-                       "has no effect here: the cluster says how often links are used");
-    if (!arguments.gamma.empty())
-      throw InputError("--gamma", "has no effect here: `reduce` of the cluster's links counts");
-    if (!arguments.start.empty())
-      throw InputError("--start", "has no effect here: `start` of the cluster counts");
+    refuse_idle({{"--crossings", arguments.crossings != 1},
+                 {"--gamma", !arguments.gamma.empty()},
+                 {"--start", !arguments.start.empty()}},
+                "here: the cluster says how often links are used, with `reduce` of its links and "
+                "its `start`");
   }
   if (arguments.into.empty()) {
-    if (!arguments.link.empty()) throw InputError("--link", "has no effect without --into");
-    if (arguments.crossings != 1) throw InputError("--crossings", "has no effect without --into");
-    return;
+    return refuse_idle(
+        {{"--link", !arguments.link.empty()}, {"--crossings", arguments.crossings != 1}},
+        "without --into");
   }
-  if (arguments.from_collective.empty())
-    throw InputError("--into", "has no effect without --from-collective: a curve is no link");
-  if (arguments.link.empty()) throw InputError("--into", "needs --link, which link it is");
-  if (arguments.out.empty()) throw InputError("--into", "needs --out, where the cluster goes");
+  if (arguments.from_collective.empty()) throw no_effect("--into", "without --from-collective");
+  if (arguments.link.empty()) throw needs("--into", "--link, which link it is");
+  if (arguments.out.empty()) throw needs("--into", "--out, where the cluster goes");
   if (!arguments.case_file.empty())
     throw InputError("--case", "judges the fitted link by itself; fit once more without --into");
 }
@@ -164,16 +161,13 @@ void check(const FitArguments& arguments) {
     options_of(arguments, algorithm_named(name, "--from-collective"));
     return;
   }
-  for (const auto& [text, option] :
-       {std::pair(&arguments.gamma, "--gamma"), std::pair(&arguments.start, "--start"),
-        std::pair(&arguments.case_file, "--case")})
-    if (!text->empty()) throw InputError(option, "has no effect without --from-collective");
-  if (!arguments.options.empty())
-    throw InputError("--option", "has no effect without --from-collective");
+  refuse_idle({{"--gamma", !arguments.gamma.empty()},
+               {"--start", !arguments.start.empty()},
+               {"--case", !arguments.case_file.empty()},
+               {"--option", !arguments.options.empty()}},
+              "without --from-collective");
   if (holdout.starts_with("ranks"))
-    throw InputError("--holdout",
-                     "ranks needs --from-collective: a curve says nothing about "
-                     "other counts");
+    throw needs("--holdout", "--from-collective: a curve says nothing about other counts", "ranks");
 }
 
 Fields fit_fields(FitArguments& arguments) {

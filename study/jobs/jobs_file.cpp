@@ -10,6 +10,7 @@
 #include "sim/core/error.h"
 #include "sim/core/number_list.h"
 #include "sim/core/random.h"
+#include "sim/core/refusal.h"
 #include "study/beside.h"
 #include "study/jobs/part_of_cluster.h"
 #include "study/layout/usual_reach.h"
@@ -276,7 +277,8 @@ std::map<std::string, std::string> apply_to_parts(Json& json, const std::string&
 void take_work(const WorkOfJob& work, Object& fields, JobsFile& jobs, FreeWorkers& free,
                Random random) {
   for (const char* name : {"set", "servers"})
-    if (fields.has(name)) fields.at(name).fail("has no effect on a job that has no experiment");
+    if (fields.has(name))
+      throw no_effect(fields.at(name).where(), "on a job that has no experiment");
   JobOfFile& job = jobs.jobs.back();
   job.places = free.take(fields, random, work.ranks());
   fields.done();

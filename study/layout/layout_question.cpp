@@ -9,6 +9,7 @@
 #include "models/transport/transport.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "sim/core/refusal.h"
 #include "study/beside.h"
 #include "study/layout/foreign_layout.h"
 #include "study/layout/layout_answer.h"
@@ -63,16 +64,16 @@ void check_given(const LayoutWords& words, const Layout& layout) {
     throw InputError(option, "dp x mbs x ga is " + std::to_string(layout.batch()) +
                                  ", but --global-batch is " + std::to_string(words.batch));
   if (words.gradients != "fp32")
-    throw InputError("--gradients", "has no effect with " + option + "; say gradients=bf16 there");
+    throw no_effect("--gradients", "with " + option + "; say gradients=bf16 there");
   if (!words.with.empty())
     throw InputError("--with",
                      "is about a search; say \"" + words.with.substr(0, 60) + "\" in " + option);
   if (words.program != "any")
-    throw InputError("--program", "is about a search; it has no effect with " + option);
+    throw no_effect("--program", "with " + option + ": it is about a search");
 }
 
 FailingTraining training_of(const LayoutWords& words, const LayoutQuestion& question) {
-  if (question.tokens == 0) throw InputError("--goodput", "needs --tokens, the work, as 15T");
+  if (question.tokens == 0) throw needs("--goodput", "--tokens, the work, as 15T");
   const std::string who = "the layout";
   const StepSize size = question.step_size();
   const int64_t of_node =
@@ -142,16 +143,16 @@ void check_play(const LayoutWords& words) {
   const bool plays = words.fidelity != "closed_form";
   const bool on_wires = is_on_wires(fidelity_named(words.fidelity, "--fidelity"));
   const bool is_given = !words.layout.empty();
-  auto refuse = [](const char* option, const char* why) { throw InputError(option, why); };
-  constexpr const char* no_play = "has no effect without --fidelity message";
-  if (!plays && !words.workers.empty()) refuse("--workers", no_play);
-  if (!plays && words.iterations > 0) refuse("--iterations", no_play);
-  if (!plays && words.seed) refuse("--seed", no_play);
-  if (!plays && words.limits.any()) refuse(words.limits.given(), no_play);
+  if (!plays)
+    refuse_idle({{"--workers", !words.workers.empty()},
+                 {"--iterations", words.iterations > 0},
+                 {"--seed", words.seed.has_value()},
+                 {words.limits.given(), words.limits.any()}},
+                "without --fidelity message");
   check_routes(words.fidelity, words.routing, words.transport);
   check_traffic_option(words.traffic, on_wires);
   if (!is_given && !words.workers.empty())
-    refuse("--workers", "numbers GPUs of one layout: give it with --layout");
+    throw needs("--workers", "--layout: it numbers GPUs of one layout");
 }
 
 // Whether wires draw something.
@@ -161,12 +162,10 @@ bool draws_routes(const LayoutWords& words) {
 
 LayoutPlay play_options(const LayoutWords& words) {
   LayoutPlay options;
-  constexpr const char* no_dice = "has no effect without random --workers";
   const bool no_seed = words.seed && !draws_routes(words);
   if (words.workers.empty()) {
-    if (no_seed) throw InputError("--seed", no_dice);
-    if (words.iterations > 1)
-      throw InputError("--iterations", "all iterations are alike without random --workers");
+    refuse_idle({{"--seed", no_seed}, {"--iterations", words.iterations > 1}},
+                "without random --workers");
     return options;
   }
   const Document document = words.workers.front() == '{'
@@ -174,7 +173,7 @@ LayoutPlay play_options(const LayoutWords& words) {
                                 : Document::read(words.workers);
   options.workers = read_workers(document.root());
   const bool is_random = options.workers.is_random();
-  if (!is_random && no_seed) throw InputError("--seed", no_dice);
+  if (!is_random && no_seed) throw no_effect("--seed", "without random --workers");
   if (words.seed) options.seed = *words.seed;
   if (!is_random && words.iterations > 1)
     throw InputError("--iterations", "all iterations are alike: --workers says nothing random");
@@ -206,7 +205,7 @@ ForeignLayout given_layout(const LayoutWords& words, const Transformer& model) {
   ForeignLayout given;
   if (!names_layout(words)) return given;
   if (!words.layout.empty() && !words.near.empty())
-    throw InputError("--near", "has no effect with --layout, which prices one layout only");
+    throw no_effect("--near", "with --layout, which prices one layout only");
   const std::string& text = words.near.empty() ? words.layout : words.near;
   const std::string option = option_of(words);
   const Json cluster = cluster_json(words.cluster, words.settings);

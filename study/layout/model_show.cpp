@@ -8,8 +8,8 @@
 #include "models/training/layer_times.h"
 #include "models/training/training_flop.h"
 #include "models/training/transformer_file.h"
-#include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "sim/core/refusal.h"
 #include "study/layout/layout_files.h"
 #include "study/question_fields.h"
 #include "study/table.h"
@@ -374,11 +374,11 @@ ModelShown show_model(const ModelShowWords& words) {
   shown.sequence = words.sequence > 0 ? words.sequence : model.sequence;
   check_sequence(model, shown.sequence, "--sequence");
   shown.warnings = notes_on(model, shown.sequence);
-  if (words.gpus > 0 && words.layout.empty())
-    throw InputError("--gpus", "has no effect without --layout");
-  if (!words.memory.empty() && words.layout.empty())
-    throw InputError("--memory", "has no effect without --layout");
-  if (words.layout.empty()) return shown;
+  if (words.layout.empty()) {
+    refuse_idle({{"--gpus", words.gpus > 0}, {"--memory", !words.memory.empty()}},
+                "without --layout");
+    return shown;
+  }
   ForeignLayout found = load_layout(words.layout, "--layout", {.given = words.gpus}, model);
   shown.layout_notes = std::move(found.notes);
   shown.layout = found.layout;

@@ -5,6 +5,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/fields.h"
+#include "sim/core/refusal.h"
 #include "study/learn/lost_packets.h"
 
 namespace sgdsim {
@@ -53,10 +54,11 @@ void check_absences(const LearnMethod& method, bool is_asynchronous) {
   if (absences.empty()) return;
   const std::string label = '"' + method.label + "\" ";
   if (is_asynchronous)
-    throw InputError("--also", label +
-                                   "has absent workers, which are learned where workers wait for "
-                                   "each other: not with async_ps or ssp, whose order of pushes is "
-                                   "that of all workers");
+    throw not_together("--also",
+                       label +
+                           "has absent workers, which are learned where workers wait for "
+                           "each other: not with async_ps or ssp, whose order of pushes is "
+                           "that of all workers");
   const int64_t every = method.log.every;
   for (const learning::Absence& one : absences) {
     if (one.worker >= method.log.workers)

@@ -11,6 +11,7 @@
 #include "models/step/asynchronous_workers.h"
 #include "sim/core/error.h"
 #include "sim/core/number_list.h"
+#include "sim/core/refusal.h"
 #include "study/learn/absent_workers.h"
 #include "study/learn/lost_packets.h"
 #include "study/step/digest.h"
@@ -114,8 +115,7 @@ void play_in_order(const Experiment& experiment, LearnMethod& method, int64_t it
                    Stopper* stopper) {
   StepQuestion question = experiment.question();
   if (experiment.fidelity == Fidelity::closed_form)
-    throw InputError(experiment.file,
-                     "the order of pushes is not played at fidelity closed_form: choose message");
+    throw no_formula(experiment.file, "the order of pushes");
   // Two more, because the parts of the last updates come one after the other.
   question.warm_up = 0;
   question.iterations = static_cast<int>(iterations) + 2;
@@ -222,9 +222,9 @@ void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQu
   check_absences(method, is_asynchronous);
   if (is_asynchronous) {
     if (!method.compressing.densities.empty() && method.compressing.densities.size() > 1)
-      throw InputError("--also", "\"" + method.label +
-                                     "\": phases of density are not timed "
-                                     "where workers do not wait for each other");
+      throw not_together("--also", "\"" + method.label +
+                                       "\": phases of density are not timed "
+                                       "where workers do not wait for each other");
     play_in_order(experiment, method, question.iterations, stopper);
   } else {
     play_in_common(resolved, method, question.iterations, stopper);
@@ -363,7 +363,7 @@ Fields learn_fields(LearnWords& words) {
 LearnQuestion begin_learn_question(const LearnWords& words) {
   LearnQuestion question;
   if (words.batches.empty() && !words.batch_rate.empty())
-    throw InputError("--batch-rate", "has no effect without --batches");
+    throw no_effect("--batch-rate", "without --batches");
   read_numbers(words, question);
   question.samples = 0;
   if (!words.samples.empty())

@@ -5,6 +5,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/fields.h"
+#include "sim/core/refusal.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -109,7 +110,7 @@ void state_losses(const Json& lost, LearnMethod& method) {
 void check_losses(LearnMethod& method, bool is_asynchronous) {
   if (!method.losses_are_stated) return;
   if (is_asynchronous || !sums_can_lose(method))
-    throw InputError(
+    throw not_together(
         "--also", "\"" + method.label +
                       "\" states lost packets, which are learned where gradients are summed: not "
                       "with async_ps, ssp, local_sgd of several steps, or put_back=absence");

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "sim/core/error.h"
+#include "sim/core/refusal.h"
 #include "sim/core/stopper.h"
 #include "study/layout/layout_sweep.h"
 #include "study/shipped_inputs.h"
@@ -171,9 +172,8 @@ LayoutWords layout_words(const NeedWords& words) {
   layout.transport = wires.transport;
   layout.traffic = wires.traffic;
   if (!wires.seed.empty()) layout.seed = seed_in(wires.seed);
-  for (const auto& [name, value] :
-       {std::pair("--ports", &wires.ports), std::pair("--send-buffer", &wires.send_buffer)})
-    if (!value->empty()) throw InputError(name, "is about experiments; it has no effect here");
+  refuse_idle({{"--ports", !wires.ports.empty()}, {"--send-buffer", !wires.send_buffer.empty()}},
+              "on layouts: it is about experiments");
   layout.lines = 1;
   return layout;
 }
@@ -213,8 +213,7 @@ bool is_of_layouts(const NeedWords& words) {
     throw InputError("need",
                      "expected an experiment (or a trace with --cluster), or for layouts --model "
                      "with --cluster, as in --model llama3.1_70b -c dgx_h100_4");
-  if (has_model && words.cluster.empty())
-    throw InputError("--model", "needs --cluster, as in -c dgx_h100_4");
+  if (has_model && words.cluster.empty()) throw needs("--model", "--cluster, as in -c dgx_h100_4");
   if (!has_model)
     if (const std::string said = said_of_layouts(words); !said.empty())
       throw InputError(option_of(said), "is about layouts; it goes with --model");

@@ -8,6 +8,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "sim/core/refusal.h"
 #include "study/beside.h"
 #include "study/collective/ranges.h"
 #include "study/shipped_inputs.h"
@@ -54,8 +55,8 @@ std::optional<Cluster> cluster_of(const ReplayWords& words, uint32_t ranks) {
   if (words.cluster.empty()) {
     if (words.flight.empty() && words.per_byte.empty())
       throw InputError("--cluster", "expected a cluster file, or --L and --G");
-    if (!words.alpha.empty()) throw InputError("--alpha", "has no effect without --cluster");
-    if (!words.settings.empty()) throw InputError("--set", "has no effect without --cluster");
+    refuse_idle({{"--alpha", !words.alpha.empty()}, {"--set", !words.settings.empty()}},
+                "without --cluster");
     return std::nullopt;
   }
   if (!words.flight.empty() || !words.per_byte.empty())
@@ -151,16 +152,16 @@ void set_messages(const ReplayWords& words, const std::optional<Cluster>& cluste
   if (question.shares_ports && question.costs.gap > Duration())
     throw InputError("--g", "keeps messages of a card apart, which --ports shared does not");
   if (!words.send_buffer.empty()) {
-    if (!question.shares_ports) throw InputError("--send-buffer", "needs --ports shared");
+    if (!question.shares_ports) throw needs("--send-buffer", "--ports shared");
     question.send_buffer_B =
         static_cast<double>(parse_bytes(words.send_buffer, "--send-buffer").count());
   }
   question.alpha = words.alpha == "wire" ? AlphaRule::wire : AlphaRule::port;
   if (words.unexpected.empty()) return;
   if (question.shares_ports || question.resources != nullptr)
-    throw InputError("--unexpected",
-                     "has no effect where messages share ports or wires: bytes come as they are "
-                     "sent; it goes with --fidelity message and --ports turns");
+    throw no_effect("--unexpected",
+                    "where messages share ports or wires: bytes come as they are sent; it goes "
+                    "with --fidelity message and --ports turns");
   question.unexpected = words.unexpected == "asked" ? Unexpected::asked : Unexpected::buffered;
 }
 
@@ -191,10 +192,10 @@ ChakraQuestion chakra_question(const ReplayWords& words, const std::optional<Clu
 }
 
 void refuse_chakra_options(const ReplayWords& words) {
-  for (const auto& [option, is_given] : {std::pair{"--groups", !words.groups.empty()},
-                                         {"--algorithm", !words.algorithms.empty()},
-                                         {"--flops", !words.flops.empty()}})
-    if (is_given) throw InputError(option, "has no effect on a GOAL schedule");
+  refuse_idle({{"--groups", !words.groups.empty()},
+               {"--algorithm", !words.algorithms.empty()},
+               {"--flops", !words.flops.empty()}},
+              "on a GOAL schedule");
 }
 
 // Empty, or why it cannot be played.

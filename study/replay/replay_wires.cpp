@@ -2,6 +2,7 @@
 #include "study/replay/replay_wires.h"
 
 #include "sim/core/error.h"
+#include "sim/core/refusal.h"
 #include "study/collective/ranges.h"
 #include "study/transport_choice.h"
 #include "study/wire_words.h"
@@ -14,19 +15,20 @@ bool is_packet(const ReplayWords& words) { return words.fidelity == "packet"; }
 // Options that belong to fidelities on wires.
 void check_wires(const ReplayWords& words, bool has_cluster, Duration gap) {
   const bool on_wires = is_packet(words) || words.fidelity == "flow";
-  auto refuse = [](const char* option, const std::string& why) { throw InputError(option, why); };
   check_routes(words.fidelity, words.routing, words.transport);
   if (!words.seed.empty() && !is_packet(words) && words.routing != "hashed")
-    refuse("--seed", "has no effect without --fidelity packet or --routing hashed");
+    throw no_effect("--seed", "without --fidelity packet or --routing hashed");
   check_traffic_option(words.traffic, on_wires);
   if (!on_wires) return;
   const std::string fidelity = words.fidelity;
-  if (!has_cluster) refuse("--fidelity", fidelity + " needs a --cluster, whose wires are shared");
-  if (words.ports == "shared") refuse("--ports", "shared has no effect at --fidelity " + fidelity);
+  if (!has_cluster) throw needs("--fidelity", "a --cluster, whose wires are shared", fidelity);
+  if (words.ports == "shared")
+    throw InputError("--ports", idle_word("shared", "at --fidelity " + fidelity));
   if (gap > Duration())
-    refuse("--g", "keeps messages of a card apart, which --fidelity " + fidelity + " does not");
+    throw InputError("--g",
+                     "keeps messages of a card apart, which --fidelity " + fidelity + " does not");
   if (is_packet(words) && !words.alpha.empty())
-    refuse("--alpha", "has no effect at --fidelity packet: every link has its own latency");
+    throw no_effect("--alpha", "at --fidelity packet: every link has its own latency");
 }
 
 }  // namespace

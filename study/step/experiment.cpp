@@ -8,6 +8,7 @@
 #include "models/collective/network_defaults.h"
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
+#include "sim/core/refusal.h"
 #include "study/beside.h"
 #include "study/import/profile_trace.h"
 #include "study/shipped_inputs.h"

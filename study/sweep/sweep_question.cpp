@@ -10,6 +10,7 @@
 #include "sim/core/error.h"
 #include "sim/core/number_list.h"
 #include "sim/core/quantity.h"
+#include "sim/core/refusal.h"
 #include "study/import/profile_trace.h"
 #include "study/shipped_inputs.h"
 #include "study/step/result_json.h"
@@ -195,7 +196,7 @@ Sweep sweep_of(const SweepQuestionWords& words) { return read_sweep(words.sweep,
 Answer answer_sweep(const Value& question, const Watch& watch) {
   SweepQuestionWords words = words_of(question, sweep_question_fields);
   if (!words.over.empty() && words.minimize.empty())
-    throw InputError("--over", "goes with --minimize");
+    throw no_effect("--over", "without --minimize");
   if (words.as_columns && !words.minimize.empty())
     throw InputError("--minimize", "gives the best points and no columns; leave as_columns out");
   const Sweep sweep = sweep_of(words);

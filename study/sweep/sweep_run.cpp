@@ -9,6 +9,7 @@
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
 #include "sim/core/parallel.h"
+#include "sim/core/refusal.h"
 #include "study/stop_watch.h"
 #include "study/sweep/columns.h"
 #include "study/sweep/point_database.h"
@@ -39,8 +40,7 @@ void check_can_run(const Sweep& sweep, const SweepOptions& options) {
   if (!options.columns.empty() && is_database_name(options.out))
     throw InputError("--columns",
                      "writes a table as text; a database has all columns: leave it out");
-  if (options.out == "-" && options.resume)
-    throw InputError("--resume", "needs --out, the file to go on with");
+  if (options.out == "-" && options.resume) throw needs("--resume", "--out, the file of points");
   if (options.force && options.resume)
     throw InputError("--force", "replaces a file and --resume continues one; choose one of them");
 }
