@@ -32,13 +32,14 @@ Json of_texts() { return text_schema(); }
 Json of_parts() { return {{"type", "number"}, {"minimum", 0}, {"maximum", 1}}; }
 Json of_fidelities() { return one_of_schema(names_in(fidelities)); }
 
-// A figure by its path; nothing: it is left out.
+// A figure by its path; nothing: it is left out. Files of earlier versions have those that are
+// needed and perhaps not all others.
 struct SummaryRow {
   std::string_view path;
   const char* says;
   Json (*schema)();
   FigureValue (*value)(const Summary& summary);
-  bool is_needed = true;
+  bool is_needed = false;
 };
 
 FigureValue us(Duration length) { return length.us(); }
@@ -49,11 +50,13 @@ constexpr auto summary_rows =
             {"workers", "how many workers train", of_counts,
              [](const Summary& s) -> FigureValue {
                return int64_t{s.experiment.cluster.network.workers()};
-             }},
+             },
+             true},
             {"strategy", "name of the strategy", of_texts,
-             [](const Summary& s) -> FigureValue { return s.experiment.strategy.name; }},
+             [](const Summary& s) -> FigureValue { return s.experiment.strategy.name; }, true},
             {"collective", "how a message is exchanged: an algorithm, a + bM, or a measured curve",
-             of_texts, [](const Summary& s) -> FigureValue { return s.experiment.collective; }},
+             of_texts, [](const Summary& s) -> FigureValue { return s.experiment.collective; },
+             true},
             {"compression", "what gradients are sent as; none: as they are", of_texts,
              [](const Summary& s) -> FigureValue {
                return s.experiment.compression.empty() ? "none" : s.experiment.compression;
@@ -67,27 +70,29 @@ constexpr auto summary_rows =
             {"fidelity", "at which level it was simulated", of_fidelities,
              [](const Summary& s) -> FigureValue {
                return std::string(name_of(s.experiment.fidelity));
-             }},
+             },
+             true},
             {"path", "how that level was simulated", schema_of_paths,
-             [](const Summary& s) -> FigureValue { return std::string(s.result.path); }},
+             [](const Summary& s) -> FigureValue { return std::string(s.result.path); }, true},
             {"iteration_ps", "mean time of an iteration in whole picoseconds", of_counts,
-             [](const Summary& s) -> FigureValue { return s.metrics.mean_ps; }},
+             [](const Summary& s) -> FigureValue { return s.metrics.mean_ps; }, true},
             {"total_ps", "all measured iterations together, in whole picoseconds", of_counts,
              [](const Summary& s) -> FigureValue { return s.metrics.total_ps; }},
             {"metrics.iteration_us.mean", "mean time of an iteration", of_numbers,
-             [](const Summary& s) -> FigureValue { return s.metrics.mean_us; }},
+             [](const Summary& s) -> FigureValue { return s.metrics.mean_us; }, true},
             {"metrics.iteration_us.p50", "median time", of_numbers,
-             [](const Summary& s) -> FigureValue { return s.metrics.p50_us; }},
+             [](const Summary& s) -> FigureValue { return s.metrics.p50_us; }, true},
             {"metrics.iteration_us.p95", "95th percentile, nearest rank", of_numbers,
-             [](const Summary& s) -> FigureValue { return s.metrics.p95_us; }},
+             [](const Summary& s) -> FigureValue { return s.metrics.p95_us; }, true},
             {"metrics.iteration_us.p99", "99th percentile, nearest rank", of_numbers,
-             [](const Summary& s) -> FigureValue { return s.metrics.p99_us; }},
+             [](const Summary& s) -> FigureValue { return s.metrics.p99_us; }, true},
             {"metrics.iteration_us.max", "the longest iteration", of_numbers,
-             [](const Summary& s) -> FigureValue { return s.metrics.max_us; }},
+             [](const Summary& s) -> FigureValue { return s.metrics.max_us; }, true},
             {"metrics.iteration_us.n", "how many iterations were measured", of_counts,
              [](const Summary& s) -> FigureValue {
                return static_cast<int64_t>(s.result.iterations.size());
-             }},
+             },
+             true},
             {"metrics.forward_us", "forward passes", of_numbers,
              [](const Summary& s) { return us(s.result.mean.forward); }},
             {"metrics.backward_us", "backward passes, gaps and slowdowns included", of_numbers,
@@ -129,20 +134,18 @@ constexpr auto summary_rows =
              "fidelity packet: what messages between two workers take until they are complete, "
              "warm-up "
              "included",
-             schema_of_record<Spread>, nullptr, false},
+             schema_of_record<Spread>, nullptr},
             {"packets", "fidelity packet: what became of packets, warm-up included",
-             schema_of_counts, nullptr, false},
+             schema_of_counts, nullptr},
             {"convergence.iterations", "iterations to the target at this quality", of_numbers,
              [](const Summary& s) {
                return s.iterations ? FigureValue(*s.iterations) : FigureValue();
-             },
-             false},
+             }},
             {"convergence.time_to_target_s", "their time in seconds", of_numbers,
              [](const Summary& s) {
                return s.iterations ? FigureValue(*s.iterations * s.metrics.mean_us / 1e6)
                                    : FigureValue();
-             },
-             false},
+             }},
             {"quality.density",
              "part of the elements (or, for codes, of their number) that each worker sends",
              of_numbers, [](const Summary& s) -> FigureValue { return s.result.quality.density; }},
