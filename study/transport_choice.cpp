@@ -49,10 +49,9 @@ Json tcp_on(const Cluster& cluster) {
 // The rule of queues, without every packet: in bursts that agree with packets (docs/packets.md).
 Json queues_on(const Cluster& cluster, Routing routing) {
   if (routing == Routing::split)
-    throw not_together(
-        "routing",
-        "a connection of TCP keeps its way, so that nothing is split; by_destination, "
-        "hashed, or flows that share wires evenly (sharing=max_min of the cluster)");
+    throw InputError("routing",
+                     "a connection of TCP keeps its way, so that nothing is split; by_destination, "
+                     "hashed, or flows that share wires evenly (sharing=max_min of the cluster)");
   constexpr int bursts_of_message = 64;
   Json tcp = tcp_on(cluster);
   tcp["bursts"] = bursts_of_message;

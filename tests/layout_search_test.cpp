@@ -155,7 +155,7 @@ TEST_CASE("sgdsim layout: what is refused") {
         "tp1 mbs64"},
        "--layout: dp x mbs x ga"},
       {{"llama3.1_8b", "-c", dgx, "--layout", "tp8 sp", "--program", "megatron"},
-       "--program: is about a search"},
+       "--program: has no effect with --layout: it is about a search"},
       {{"llama3.1_8b", "-c", dgx, "--tokens", "15 X"}, "--tokens: expected a number of tokens"},
       {{"llama3.1_8b", "-c", dgx, "--gpus", "4", "--layout", "tp8"}, "but --gpus is 4"},
       {{"llama3.1_8b", "-c", dgx, "--layout", "tp3"}, "do not divide by tp3"},

@@ -7,6 +7,7 @@
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "sim/core/json.h"
+#include "sim/core/random.h"
 #include "study/validate/validation.h"
 #include "tests/packet_cases.h"
 #include "tests/run_program.h"
@@ -115,6 +116,42 @@ TEST_CASE("network: it refuses nothing that is answered without it") {
             CHECK_NOTHROW(time_of(with, name, operation, {}, fidelity));
           }
         }
+}
+
+// A ring over nodes with links of their own inside: the closed form is what every message says.
+TEST_CASE("network: rings over uneven links, closed form and messages alike") {
+  Random random(7);
+  for (int i = 0; i < 300; ++i) {
+    const auto one_of = [&](const std::vector<double>& all) {
+      return all[static_cast<std::size_t>(random.uniform(0, static_cast<double>(all.size())))];
+    };
+    const auto link = [&](double latency_us, double ns_per_B, double folds_ns) {
+      return Json{{"latency", std::to_string(latency_us) + " us"},
+                  {"per_byte", std::to_string(ns_per_B) + " ns/B"},
+                  {"reduce", std::to_string(folds_ns) + " ns/B"}};
+    };
+    const int gpus = static_cast<int>(one_of({2, 4, 8}));
+    const int nodes = static_cast<int>(one_of({2, 3, 4, 8}));
+    const double folds_ns = one_of({0, 0.02, 2});
+    const Json cluster = {
+        {"shape", "nvlink_box"},
+        {"network", "nccl"},
+        {"nodes", nodes},
+        {"gpus_per_node", gpus},
+        {"gpu_link", link(one_of({0, 0.5, 2.5, 25}), one_of({0.01, 0.1, 1}), folds_ns)},
+        {"nic", link(one_of({0.5, 10, 250}), one_of({0.05, 0.1, 1}), folds_ns)}};
+    CAPTURE(cluster.dump());
+    CollectiveQuestion question;
+    question.algorithm = "ring";
+    question.operation = std::vector{Operation::allreduce, Operation::reduce_scatter,
+                                     Operation::allgather}[static_cast<std::size_t>(i % 3)];
+    question.messages = {Bytes(gpus * nodes * static_cast<int64_t>(one_of({1, 1e3, 1e5, 1e6})))};
+    const auto at = [&](Fidelity fidelity) {
+      question.fidelity = fidelity;
+      return simulate_collective(question, cluster_of(cluster), "test").time;
+    };
+    CHECK(at(Fidelity::closed_form) == at(Fidelity::message));
+  }
 }
 
 // The bars for defaults: no row has an option. Rows of `bcast_mst_buf` are another program (all

@@ -47,7 +47,7 @@ TEST_CASE("predictions: parameters of DeepSeek-V3's module") {
 }
 
 TEST_CASE("predictions: config.json, model files and layouts say them") {
-  const Transformer read = load_model("tests/data/hugging_face_config.json");
+  const Transformer read = load_model(SGDSIM_SOURCE_DIR "/tests/data/hugging_face_config.json");
   CHECK(read.predictions == 0);
   const Json config = {
       {"model_type", "deepseek_v3"}, {"hidden_size", 64},          {"num_hidden_layers", 2},

@@ -40,7 +40,8 @@ void set_members(ReportColumns& columns, std::size_t row, const Json& object,
 void set_outcome(AnswerRows& rows, std::size_t row, const Json& answer) {
   set_members(rows.columns, row, answer, "",
               {"schema", "sweep", "of", "axes", "id", "inputs", "critical", "tool", "name"});
-  const std::string id = answer.value("id", "");
+  const bool has_id = answer.contains("id") && answer["id"].is_string();
+  const std::string id = has_id ? answer["id"].get<std::string>() : "";
   const std::size_t digits = id.starts_with("sha256:") ? 7 : 0;
   rows.columns.set(Role::note, "id", row, id.substr(digits, shown_id));
   if (answer.contains("warnings") && !answer["warnings"].empty())

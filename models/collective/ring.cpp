@@ -2,6 +2,10 @@
 //
 // Reduce-scatter step k: member i sends chunk i - k to i + 1 and adds chunk i - 1 - k to its own.
 // All-gather step k: it sends chunk i + 1 - k, and has everything after P - 1 steps. Any P.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
 #include "models/collective/registry.h"
 
 namespace sgdsim::collective::ring {
@@ -26,20 +30,67 @@ Program schedule(const CollectiveJob& job) {
   }
 }
 
+// Where start-ups are flight time, and links between nodes are unlike those inside. The last
+// message to end has come, step by step, over the next link, or waited for the busiest port of all,
+// where it may begin anywhere: the longest such way decides. Along the ring every `group`-th link
+// is between nodes.
+struct UnevenRing {
+  int64_t group = 1;
+  int64_t steps = 0;
+  double inside_ps = 0;  // what a step over a link takes longer than one at the busiest port
+  double across_ps = 0;
+
+  // What the longest way with so many links between nodes adds, with as few inside, or as many, as
+  // there may be among them.
+  double longer_ps(int64_t across) const {
+    const int64_t few = std::max<int64_t>(0, across - 1) * (group - 1);
+    const int64_t many = std::min((across + 1) * (group - 1), steps - across);
+    if (many < few) return 0;
+    const double best = static_cast<double>(inside_ps > 0 ? many : few);
+    return static_cast<double>(across) * across_ps + best * inside_ps;
+  }
+  // It grows with their number, or falls.
+  double longest_ps() const {
+    const int64_t all = (steps - 1) / group + 1;
+    double most = 0;
+    for (const int64_t across : {int64_t{0}, int64_t{1}, all - 1, all})
+      most = std::max(most, longer_ps(across));
+    return most;
+  }
+};
+
+// Empty where no links differ.
+std::optional<Duration> uneven_time(const CollectiveJob& job, double chunk_B, int64_t steps) {
+  if (!job.wire() || job.network == nullptr || job.team.size != job.network->workers())
+    return std::nullopt;
+  const Network& network = job.network->at_size(chunk_B);
+  const NestedGroups* nested = network.nested();
+  if (nested == nullptr || nested->group_sizes.size() != 1 || network.classes().size() != 2)
+    return std::nullopt;
+  const int group = nested->group_sizes.front();
+  if (group < 2 || group >= job.size() || job.size() % group != 0) return std::nullopt;
+  const auto transit_ps = [&](const PairCost& cost) {
+    return static_cast<double>(cost.per_byte.of(chunk_B).ps());
+  };
+  const PairCost& inside = network.classes()[0];
+  const PairCost& across = network.classes()[1];
+  const double stays_ps = std::max(transit_ps(inside), transit_ps(across));
+  const auto longer_ps = [&](const PairCost& cost) {
+    return static_cast<double>(cost.latency.ps()) + transit_ps(cost) - stays_ps;
+  };
+  const UnevenRing ring{group, steps, longer_ps(inside), longer_ps(across)};
+  return Duration::nearest_ps(static_cast<double>(steps) * stays_ps + ring.longest_ps());
+}
+
 // (P-1)(alpha + n/P beta), plus n/P gamma per step where it folds. With whole bytes n/P is the
 // largest chunk: it travels through all steps without ever waiting.
 std::optional<Duration> closed_form(const CollectiveJob& job) {
   const double chunk_B = job.first_chunks(1, job.size());
-  const Duration gather = job.message(chunk_B) * (job.size() - 1);
-  const Duration scatter = gather + job.fold(chunk_B) * (job.size() - 1);
-  switch (job.operation) {
-    case Operation::reduce_scatter:
-      return scatter;
-    case Operation::allgather:
-      return gather;
-    default:
-      return scatter + gather;
-  }
+  const int others = job.size() - 1;
+  const int folding = job.operation == Operation::allgather ? 0 : others;
+  const int steps = job.operation == Operation::allreduce ? 2 * others : others;
+  const Duration moving = uneven_time(job, chunk_B, steps).value_or(job.message(chunk_B) * steps);
+  return moving + job.fold(chunk_B) * folding;
 }
 
 }  // namespace

@@ -64,6 +64,11 @@ CollectiveQuestion with_network(const CollectiveQuestion& asked, const Algorithm
   return question;
 }
 
+InputError idle_on_wires(const char* option, Fidelity fidelity) {
+  return {"", idle_word(option, "at fidelity " + std::string(name_of(fidelity)) +
+                                    ", where messages share all wires")};
+}
+
 CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestion& asked,
                              const Cluster& cluster) {
   const CollectiveQuestion question = with_network(asked, algorithm, cluster);
@@ -110,10 +115,9 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   }
   options.stopper = question.stopper;
   if (wires) options.carrier = question.carrier;
+  // Which has its own: the window of a connection.
   if (options.carrier && job.options.send_buffer > Bytes())
-    throw InputError("", idle_word("option send_buffer",
-                                   "where a connection has a window: use the field window of the "
-                                   "cluster, or its sharing=max_min"));
+    throw idle_on_wires("option send_buffer", question.fidelity);
   const Played played = play(program, cluster.network, options, question.starts);
   answer.time = played.last_end().since_start();
   answer.traffic = played.traffic;
@@ -171,10 +175,8 @@ void check_fidelity(Fidelity fidelity, const CollectiveOptions& options) {
     throw InputError("", idle_word("option routing", "without fidelity flow"));
   const bool has_buffer = fidelity == Fidelity::packet && options.send_buffer > Bytes();
   if (is_on_wires(fidelity) && (options.shares_ports || has_buffer))
-    throw InputError("",
-                     idle_word(options.shares_ports ? "option ports=shared" : "option send_buffer",
-                               "at fidelity " + std::string(name_of(fidelity)) +
-                                   ", where messages share all wires"));
+    throw idle_on_wires(options.shares_ports ? "option ports=shared" : "option send_buffer",
+                        fidelity);
 }
 
 std::unique_ptr<Resources> wires_of(const Cluster& cluster, const CollectiveOptions& options,
