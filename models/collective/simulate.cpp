@@ -64,11 +64,6 @@ CollectiveQuestion with_network(const CollectiveQuestion& asked, const Algorithm
   return question;
 }
 
-InputError idle_on_wires(const char* option, Fidelity fidelity) {
-  return {"", idle_word(option, "at fidelity " + std::string(name_of(fidelity)) +
-                                    ", where messages share all wires")};
-}
-
 CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestion& asked,
                              const Cluster& cluster) {
   const CollectiveQuestion question = with_network(asked, algorithm, cluster);
@@ -78,7 +73,7 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   CollectiveAnswer answer;
   answer.algorithm = algorithm.name;
   answer.fidelity = question.fidelity;
-  check_fidelity(question.fidelity, job.options);
+  check_fidelity(question.fidelity, job.options, question.carrier != nullptr);
   if (!is_on_wires(question.fidelity)) answer.warnings = cluster.notes;
   if (std::string why = beyond_valid(program, cluster); !why.empty())
     answer.warnings.push_back(std::move(why));
@@ -115,9 +110,6 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   }
   options.stopper = question.stopper;
   if (wires) options.carrier = question.carrier;
-  // Which has its own: the window of a connection.
-  if (options.carrier && job.options.send_buffer > Bytes())
-    throw idle_on_wires("option send_buffer", question.fidelity);
   const Played played = play(program, cluster.network, options, question.starts);
   answer.time = played.last_end().since_start();
   answer.traffic = played.traffic;
@@ -168,15 +160,17 @@ Fidelity fidelity_named(const std::string& name, const std::string& where) {
   return named_in(fidelities, "fidelity", name, where);
 }
 
-void check_fidelity(Fidelity fidelity, const CollectiveOptions& options) {
+void check_fidelity(Fidelity fidelity, const CollectiveOptions& options, bool has_windows) {
   if (fidelity != Fidelity::closed_form && options.of(paper_steps))
     throw InputError("", "lp_steps=paper is a formula, not a schedule; use --fidelity closed_form");
   if (fidelity != Fidelity::flow && options.routing != Routing::by_destination)
     throw InputError("", idle_word("option routing", "without fidelity flow"));
-  const bool has_buffer = fidelity == Fidelity::packet && options.send_buffer > Bytes();
+  const bool has_buffer = has_windows && options.send_buffer > Bytes();
   if (is_on_wires(fidelity) && (options.shares_ports || has_buffer))
-    throw idle_on_wires(options.shares_ports ? "option ports=shared" : "option send_buffer",
-                        fidelity);
+    throw InputError("",
+                     idle_word(options.shares_ports ? "option ports=shared" : "option send_buffer",
+                               "at fidelity " + std::string(name_of(fidelity)) +
+                                   ", where messages share all wires"));
 }
 
 std::unique_ptr<Resources> wires_of(const Cluster& cluster, const CollectiveOptions& options,

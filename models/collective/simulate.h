@@ -23,7 +23,8 @@ std::string_view name_of(Fidelity fidelity);
 Fidelity fidelity_named(const std::string& name, const std::string& where);
 
 // InputError if an option has no effect at this fidelity.
-void check_fidelity(Fidelity fidelity, const CollectiveOptions& options);
+// `has_windows`: connections take what senders hand over, so that there is no other buffer.
+void check_fidelity(Fidelity fidelity, const CollectiveOptions& options, bool has_windows);
 // What messages share at fidelity flow.
 std::unique_ptr<Resources> wires_of(const Cluster& cluster, const CollectiveOptions& options,
                                     uint64_t seed);

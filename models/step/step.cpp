@@ -60,7 +60,8 @@ StepQuestion on_its_wires(StepQuestion question) {
 
 StepResult simulate_step(const StepQuestion& question) {
   check_strategy(question);
-  if (question.cost.is_algorithm()) check_fidelity(question.fidelity, question.cost.job().options);
+  if (question.cost.is_algorithm())
+    check_fidelity(question.fidelity, question.cost.job().options, question.carrier != nullptr);
   if (is_on_wires(question.fidelity) && question.wires == nullptr && !question.played)
     return simulate_step(on_its_wires(question));
   if (question.trace->layers.empty()) throw InputError("", "the trace has no layers");
