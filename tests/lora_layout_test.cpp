@@ -139,6 +139,13 @@ TEST_CASE("lora: only adapters have gradients and states") {
   CHECK(narrow.weights_B ==
         doctest::Approx(frozen_B(FrozenFormat::nf4) * matrices + 2 * (all - matrices + adapters)));
   CHECK(narrow.gathered_B == 2 * 2.0 * 14336 * 4096);
+  // Before logits all of the head is there, whose 128,256 columns are more than two layers of NF4.
+  for (const char* recompute : {"", " recompute=full"}) {
+    const std::string text = "dp8 zero3 lora=16 frozen=nf4" + std::string(recompute);
+    CHECK(stage_memory(model, parse_layout(text, ""), 8192, 0).gathered_B == 2.0 * 128256 * 4096);
+    CHECK(stage_memory(model, parse_layout("tp2 dp4" + text.substr(3), ""), 8192, 0).gathered_B ==
+          128256.0 * 4096);
+  }
   CHECK(saved_B(model, parse_layout("lora=16", ""), 0) == 14 * adapters);
 }
 

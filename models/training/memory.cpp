@@ -190,6 +190,15 @@ double widened_B(const Transformer& model, const Layout& layout, const StageLaye
   return bytes_per_weight * most;
 }
 
+// The larger of embedding and head of a stage, whole. Beside layers with few bits, frozen ones are
+// what is largest.
+double whole_end_B(const Transformer& model, const Layout& layout, const StageLayers& held) {
+  const ParameterCount count = end_parameters(model);
+  const int64_t head = held.has_head ? (model.tied ? count.embedding : count.head) : 0;
+  const int64_t embedding = held.embeds ? count.embedding : 0;
+  return bytes_per_weight * real(std::max(head, embedding)) / real(layout.tensor);
+}
+
 void add_states(const Transformer& model, const Layout& layout, const StageLayers& held,
                 StageMemory& memory) {
   const TrainedParts parts = trained_parts(layout, memory.parameters);
@@ -222,6 +231,8 @@ void add_states(const Transformer& model, const Layout& layout, const StageLayer
           layer_B, gathered_B(layout, trained_parts(layout, rank_layer_parameters(model, layout,
                                                                                   kind_at(i)))));
   memory.gathered_B += layer_B;
+  if (layout.zero == 3 && layout.lora.is_used())
+    memory.gathered_B = std::max(memory.gathered_B, whole_end_B(model, layout, held));
 }
 
 // Of one micro-batch, what the layers keep.

@@ -303,8 +303,8 @@ void print_predictions(std::ostream& out, const ModelShown& shown) {
   const auto told = predictions_of(shown);
   if (!told) return;
   out << '\n'
-      << told->modules << (told->modules == 1 ? " module" : " modules")
-      << " that predict further tokens: " << told->parameters << " parameters and "
+      << told->modules << (told->modules == 1 ? " module that predicts" : " modules that predict")
+      << " further tokens: " << told->parameters << " parameters and "
       << rounded(told->flop.halved, 4) << " FLOP each, besides\n";
 }
 
