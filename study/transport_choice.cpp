@@ -13,7 +13,8 @@ namespace sgdsim {
 Field transport_field(std::string& transport) {
   return {"transport", transport,
           "fidelity packet: how packets are sent, one of `sgdsim list transports`, and its "
-          "options: \"ndp first_window=23\" (default: ideal)"};
+          "options: \"ndp first_window=23\" (default: ideal, but tcp where the cluster's network "
+          "is tcp, mpi or gloo)"};
 }
 
 Json transport_in(const std::string& text) {
@@ -40,9 +41,8 @@ Json transport_in(const std::string& text) {
 namespace {
 
 Json tcp_on(const Cluster& cluster) {
-  constexpr int64_t usual_packet_B = 9000;
   Json tcp = {{"name", "tcp"}, {"window", to_text(cluster.window)}};
-  if (cluster.window.count() < usual_packet_B) tcp["packet"] = to_text(cluster.window);
+  if (cluster.window.count() < usual_tcp_packet_B) tcp["packet"] = to_text(cluster.window);
   return tcp;
 }
 

@@ -25,7 +25,6 @@
 namespace sgdsim::transport::tcp {
 namespace {
 
-constexpr uint32_t usual_packet_B = 9000;
 constexpr uint32_t least_bursts_in_window = 16;
 
 class TcpConversation;
@@ -157,7 +156,7 @@ void Connection::hand_over(Time now) {
 }
 
 void defaults(PacketSetup& setup) {
-  setup.packet_B = usual_packet_B;
+  setup.packet_B = usual_tcp_packet_B;
   setup.header_B = 0;
   setup.cuts_through = true;
 }

@@ -48,6 +48,7 @@ inline const auto& names_of(Sharing) { return sharings; }
 // What a connection of TCP has in the system at most, and a sender hands over without waiting: as
 // one broadcast over real TCP fits it (docs/validation.md).
 inline constexpr Bytes usual_window(740'000);
+inline constexpr uint32_t usual_tcp_packet_B = 9000;  // jumbo frames
 
 // Why something is refused on a cluster whose network gets crowded (Network::crowding).
 inline std::string crowding_is_for(const std::string& what) {

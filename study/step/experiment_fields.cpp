@@ -92,7 +92,7 @@ Fields fields_of(ExperimentFields& o) {
                  .like(schema_of_traffic),
              Field("transport", o.transport,
                    "fidelity packet: how packets are sent; see docs/packets.md")
-                 .otherwise("ideal")
+                 .otherwise("ideal, but tcp where the cluster's network is tcp, mpi or gloo")
                  .like(schema_of_transports),
              Field("iterations", o.iterations, "measured iterations")
                  .from(1, most_iterations)
