@@ -227,6 +227,17 @@ std::vector<PartOfKind> all_parts() {
 
 }  // namespace
 
+TEST_CASE("fields: limits beyond all whole numbers are the largest and the least") {
+  double any = 0;
+  const Field wide = Field("any", any, "a number").from(-1e24, 1e24);
+  CHECK(wide.least() == INT64_MIN);
+  CHECK(wide.most() == INT64_MAX);
+  CHECK(wide.least_number() == -1e24);
+  CHECK(wide.most_number() == 1e24);
+  const Field exact = Field("any", any, "a number").from(0, INT64_MAX - 1);
+  CHECK(exact.most() == INT64_MAX - 1);
+}
+
 TEST_CASE("fields: every option of every part is in the schema and in the list") {
   const Json listed = Json::parse(call_sgdsim({"list", "--format", "json"}).out);
   std::size_t options = 0;

@@ -25,9 +25,15 @@ Field Field::or_null() && {
 
 Field Field::at_least(double least) && {
   has_limits_ = true;
-  least_ = static_cast<int64_t>(least);
+  least_ = whole_limit(least);
   least_number_ = least;
   return std::move(*this);
+}
+
+int64_t Field::whole_limit(double limit) {
+  constexpr auto beyond = static_cast<double>(INT64_MAX);  // rounded up: one more
+  if (limit >= beyond) return INT64_MAX;
+  return limit <= -beyond ? INT64_MIN : static_cast<int64_t>(limit);
 }
 
 Field Field::one_of(std::vector<std::string> names) && {

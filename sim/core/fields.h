@@ -87,7 +87,10 @@ class Field {
   // Of numbers, and of those in lists.
   template <class Least, class Most>
   Field from(Least least, Most most) && {
-    most_ = static_cast<int64_t>(most);
+    if constexpr (std::is_integral_v<Most>)
+      most_ = most;
+    else
+      most_ = whole_limit(most);
     most_number_ = static_cast<double>(most);
     return std::move(*this).at_least(static_cast<double>(least));
   }
@@ -138,6 +141,8 @@ class Field {
   std::string usual() const;  // in words: what holds if it is not given; empty: nothing
 
  private:
+  static int64_t whole_limit(double limit);  // the nearest that there is
+
   const char* name_;
   const char* says_;
   void* target_ = nullptr;
