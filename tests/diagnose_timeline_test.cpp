@@ -29,6 +29,8 @@ TEST_CASE("diagnose timelines: workers of run, by strategy") {
                                   "--set",
                                   "cluster.nodes=8",
                                   "--set",
+                                  "cluster.network=paper",
+                                  "--set",
                                   "iterations=2",
                                   "--set",
                                   workers,

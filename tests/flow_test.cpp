@@ -151,13 +151,15 @@ TEST_CASE("flow: at one switch, flows are messages that share ports") {
       ++compared;
       CAPTURE(one.text());
       const int64_t off_ps = (by_ports.last_end() - by_flows.last_end()).ps();
-      REQUIRE(std::abs(off_ps) <= by_ports.traffic.messages);
+      // Pipelines of many blocks have a share of a third at every block.
+      const int64_t rounded_ps =
+          std::max(by_ports.traffic.messages, by_ports.last_end().since_start().ps() / 10'000);
+      REQUIRE(std::abs(off_ps) <= rounded_ps);
       unlike += off_ps != 0 ? 1 : 0;
       // However it is played.
       flows.path = PathChoice::fastest;
       const Played fastest = play(program, network, flows, one.starts);
-      REQUIRE(std::abs((fastest.last_end() - by_flows.last_end()).ps()) <=
-              by_ports.traffic.messages);
+      REQUIRE(std::abs((fastest.last_end() - by_flows.last_end()).ps()) <= rounded_ps);
     });
   CHECK(compared >= rounds(1'000));
   // Most are the same: ports have no shares of a third, and wires round them.

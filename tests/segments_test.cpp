@@ -198,15 +198,29 @@ TEST_CASE("lp: blocks on links with segments are the best of all, not those of t
   CHECK(best == doctest::Approx((1048576. / 18696 + 6) * (2 + 18.696)).epsilon(0.01));
 }
 
-TEST_CASE("lp: where a block costs nothing by itself it is no smaller than a packet") {
-  const std::vector<std::string> words = {
-      "collective", "-a",      "lp",        "-p",       "16",       "-n",
-      "100 MB",     "--alpha", "1 us",      "--beta",   "0.1 ns/B", "--option",
-      "alpha=wire", "--op",    "broadcast", "--format", "json"};
-  std::vector<std::string> packets = words;
-  packets.insert(packets.end(), {"--block", "4096 B"});
-  CHECK(Json::parse(run_sgdsim(words).out)["time_ps"] ==
-        Json::parse(run_sgdsim(packets).out)["time_ps"]);
+// 16 ranks: 15 links of a chain, 2 * 4 of trees that are filled. 100 MB / (64 * 15) is 104,167 B,
+// 100 MB / (64 * 8) 195,313 B; of 1 MB both are below a packet's 4,096 B.
+TEST_CASE("pipelines: where a block costs nothing by itself, filling them takes a 64th") {
+  const auto time_ps = [](const char* algorithm, const char* size, const char* block) {
+    std::vector<std::string> words = {"collective", "-a",       algorithm,    "-p",   "16",
+                                      "-n",         size,       "--alpha",    "1 us", "--beta",
+                                      "0.1 ns/B",   "--option", "alpha=wire", "--op", "broadcast",
+                                      "--format",   "json"};
+    if (block != nullptr) words.insert(words.end(), {"--block", block});
+    return Json::parse(run_sgdsim(words).out)["time_ps"].get<int64_t>();
+  };
+  CHECK(time_ps("lp", "100 MB", nullptr) == time_ps("lp", "100 MB", "104167 B"));
+  CHECK(time_ps("lp", "1 MB", nullptr) == time_ps("lp", "1 MB", "4096 B"));
+  CHECK(time_ps("lp", "1 KB", nullptr) == time_ps("lp", "1 KB", "1 KB"));
+  CHECK(time_ps("double_binary_tree", "100 MB", nullptr) ==
+        time_ps("double_binary_tree", "100 MB", "195313 B"));
+  CHECK(time_ps("double_binary_tree", "1 MB", nullptr) ==
+        time_ps("double_binary_tree", "1 MB", "4096 B"));
+  // What the smallest blocks would gain: less than a 64th.
+  const auto small = static_cast<double>(time_ps("lp", "100 MB", "4096 B"));
+  const auto usual = static_cast<double>(time_ps("lp", "100 MB", nullptr));
+  CHECK(usual > small);
+  CHECK(usual < small * (1 + 1. / 64));
 }
 
 }  // namespace

@@ -68,8 +68,8 @@ TEST_CASE("servers in flight: steps are those of packets within 7 %") {
     // NCCL's network, where a port serves nobody longer than a packet: queues of TCP take two
     // servers on eight workers a third longer.
     const auto at = [&](const char* fidelity) {
-      return with_servers(servers, {"--set", "cluster.network=nccl", "--set", "cluster.nodes=8",
-                                    "--set", "strategy=wfbp", "--fidelity", fidelity});
+      return with_servers(
+          servers, {"--set", "cluster.nodes=8", "--set", "strategy=wfbp", "--fidelity", fidelity});
     };
     const double packets = at("packet");
     CHECK(at("closed_form") == doctest::Approx(packets).epsilon(0.07));

@@ -163,7 +163,9 @@ ClusterFile read_cluster(const Value& value) {
   std::vector<std::function<Graph()>> bands = add_bands(value, shape, wiring.network);
   wiring.network.set_start(start);
   // Segments are costs of whole messages, which queue in no packets.
-  const bool may_queue = sends_over_tcp(kind) && bands.empty();
+  const bool has_rates_by_size = has_segments(value.json());
+  if (!has_rates_by_size) bands.clear();  // then wires are the same for all sizes
+  const bool may_queue = sends_over_tcp(kind) && !has_rates_by_size;
   const Sharing usual_sharing = may_queue ? Sharing::queues : Sharing::max_min;
   ClusterFile file{.cluster = {.name = std::move(name),
                                .network = std::move(wiring.network),

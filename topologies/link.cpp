@@ -52,6 +52,7 @@ struct LinkText {
   std::optional<Value> efficiency;
   std::optional<PerByte> reduce;
   std::optional<bool> staged;
+  std::optional<Bytes> rendezvous;
   std::optional<Value> segments;
   std::optional<Value> valid;
 };
@@ -77,6 +78,9 @@ Fields fields_of(LinkText& o, bool is_whole, bool over_senders) {
             "of its links")
           .otherwise("0 ps/B"),
       Field("staged", o.staged, "messages go through the host's memory").otherwise("false"),
+      {"rendezvous", o.rendezvous,
+       "messages of this size or more wait for a word to the receiver and one back, MPI's "
+       "rendezvous: 64 KiB is Open MPI's over TCP"},
       Field("segments", o.segments, "costs in place of those above for larger messages")
           .like(schema_of_segments),
       Field("valid", o.valid, "messages whose cost was measured").like(schema_of_valid)};
@@ -93,12 +97,14 @@ LinkFields read_link_fields(Object& fields, bool is_whole) {
                   .efficiency = {},
                   .reduce = text.reduce,
                   .staged = text.staged,
+                  .rendezvous = {},
                   .over_senders = {}};
   if (text.bandwidth) link.per_byte = text.bandwidth->per_byte();
   if (text.efficiency && is_list(text.efficiency->json()))
     link.over_senders = read_over_senders(*text.efficiency);
   else if (text.efficiency)
     link.efficiency = text.efficiency->number(least_efficiency, 1);
+  if (text.rendezvous) link.rendezvous = *text.rendezvous == Bytes();
   if (text.segments) check_segments(*text.segments);
   if (text.valid) read_valid(*text.valid);
   return link;
@@ -160,6 +166,7 @@ Link changed(Link base, const LinkFields& by) {
   base.efficiency = by.efficiency.value_or(base.efficiency);
   base.reduce = by.reduce.value_or(base.reduce);
   base.staged = by.staged.value_or(base.staged);
+  base.rendezvous = by.rendezvous.value_or(base.rendezvous);
   return base;
 }
 

@@ -24,10 +24,12 @@ struct Link {
   PerByte reduce;         // folding a received byte into the receiver's data
   // Through the host's memory: a copy there, and behind it one from there.
   bool staged = false;
+  bool rendezvous = false;  // of messages as large as those that it is read for (segments.h)
 
   // What a message pays, efficiency included.
   PairCost cost() const {
-    return {latency, PerByte::ps((staged ? 2 : 1) * per_byte.ps() / efficiency), reduce};
+    return {latency, PerByte::ps((staged ? 2 : 1) * per_byte.ps() / efficiency), reduce,
+            rendezvous};
   }
   bool operator==(const Link&) const = default;
 };
@@ -39,6 +41,7 @@ struct LinkFields {
   std::optional<double> efficiency;
   std::optional<PerByte> reduce;
   std::optional<bool> staged;
+  std::optional<bool> rendezvous;
   std::vector<Crowding::Point> over_senders;  // an efficiency that depends on who else sends
 };
 

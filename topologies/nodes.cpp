@@ -118,7 +118,8 @@ Network switched_network(const Nodes& nodes, const Fabric& fabric) {
 
 PairCost traversals(const Link& link, int64_t hops, int64_t switches, Duration switch_latency) {
   const PairCost once = hops > 0 ? link.cost() : PairCost{};
-  return {once.latency * hops + switch_latency * switches, once.per_byte, once.reduce};
+  return {once.latency * hops + switch_latency * switches, once.per_byte, once.reduce,
+          once.rendezvous};
 }
 
 int add_switch(Graph& graph, const std::string& name, Duration delay, VertexKind kind) {

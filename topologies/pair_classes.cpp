@@ -8,7 +8,7 @@ namespace sgdsim {
 
 uint32_t ClassList::number(const PairCost& cost) {
   if (!costs_.empty() && costs_[last_] == cost) return last_;  // neighbours are often alike
-  const Key key{cost.latency, cost.per_byte, cost.reduce};
+  const Key key{cost.latency, cost.per_byte, cost.reduce, cost.rendezvous};
   const auto [found, is_new] = numbers_.try_emplace(key, static_cast<uint32_t>(costs_.size()));
   if (is_new) costs_.push_back(cost);
   return last_ = found->second;

@@ -19,7 +19,7 @@ class ClassList {
   const std::vector<PairCost>& costs() const { return costs_; }
 
  private:
-  using Key = std::tuple<Duration, PerByte, PerByte>;
+  using Key = std::tuple<Duration, PerByte, PerByte, bool>;
   std::map<Key, uint32_t> numbers_;
   std::vector<PairCost> costs_;
   uint32_t last_ = 0;

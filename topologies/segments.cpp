@@ -71,6 +71,9 @@ void for_each_link_with(const std::string& key, const Json& cluster, const F& f)
 Bytes start_of(const Json& segment) {
   return parse_bytes(segment.at("from").get<std::string>(), "from");
 }
+Bytes rendezvous_of(const Json& link) {
+  return parse_bytes(link.at("rendezvous").get<std::string>(), "rendezvous");
+}
 
 }  // namespace
 
@@ -98,17 +101,28 @@ ValidSizes read_valid(const Value& value) {
 
 Json schema_of_valid() { return schema_of_record<Range>(); }
 
+bool has_segments(const Json& cluster) {
+  bool has = false;
+  for_each_link_with("segments", cluster,
+                     [&](const Json& link) { has |= !link["segments"].empty(); });
+  return has;
+}
+
 std::vector<Bytes> segment_starts(const Json& cluster) {
   std::set<Bytes> starts;
   for_each_link_with("segments", cluster, [&](const Json& link) {
     for (const Json& segment : link["segments"]) starts.insert(start_of(segment));
   });
+  for_each_link_with("rendezvous", cluster,
+                     [&](const Json& link) { starts.insert(rendezvous_of(link)); });
+  starts.erase(Bytes());  // what holds for all
   return {starts.begin(), starts.end()};
 }
 
 Json at_size(const Json& cluster, Bytes size) {
   Json there = cluster;
   const auto choose = [&](Json& link) {
+    if (link.contains("rendezvous") && rendezvous_of(link) <= size) link["rendezvous"] = "0 B";
     if (!link.contains("segments")) return;
     for (const Json& segment : Json(link["segments"])) {
       if (start_of(segment) > size) break;
@@ -119,7 +133,9 @@ Json at_size(const Json& cluster, Bytes size) {
     }
   };
   for (auto& [name, field] : there.items()) {
-    if (field.is_binary() && occurs("segments", field.get_binary())) field = unpacked(field);
+    if (field.is_binary() &&
+        (occurs("segments", field.get_binary()) || occurs("rendezvous", field.get_binary())))
+      field = unpacked(field);
     if (name == "links" || field.is_array())
       for (Json& link : field) choose(link);
     else if (field.is_object())

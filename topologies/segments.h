@@ -4,8 +4,9 @@
 //            "segments": [{"from": "1 MiB", "latency": "5 us", "per_byte": "7.5 ps/B"}],
 //            "valid": {"from": "4 B", "to": "8 GiB"}}
 //
-// Below the first segment the fields of the link itself hold. A cluster in which some link has
-// segments is read once for the smallest sizes and once for each size at which a segment starts,
+// Below the first segment the fields of the link itself hold. `rendezvous` is the size from which
+// messages wait for an answer, apart from what they cost. A cluster in which some link has either
+// is read once for the smallest sizes and once for each size at which a segment starts,
 // every time with the links as they are there; so no shape knows about segments.
 #pragma once
 
@@ -20,6 +21,7 @@ namespace sgdsim {
 void check_segments(const Value& segments);
 ValidSizes read_valid(const Value& value);
 Json schema_of_segments();
+bool has_segments(const Json& cluster);
 Json schema_of_valid();
 
 // The sizes at which some link of this cluster starts a segment, ascending.

@@ -31,6 +31,7 @@ class Class:
 
 classes = [
     Class("Collectives over TCP", ("models/collective/data/tcp_star_*.json",)),
+    Class("Collectives by Open MPI", ("models/collective/data/openmpi_*.json",)),
     Class("Hosts that are shared", ("models/transport/data/contention_*.json",)),
     Class("Steps of PyTorch DDP over gloo", ("models/strategy/data/ddp_gloo_*.json",)),
     Class("Published steps of data parallelism",

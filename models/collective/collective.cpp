@@ -113,7 +113,9 @@ std::optional<Duration> closed_form_of(const Algorithm& algorithm, const Collect
   Duration sum;
   for (const CollectiveJob& one : one_by_one(algorithm, job)) {
     if (costs_nothing(one)) continue;
-    const auto time = algorithm.closed_form(one);
+    // No formula has what a receiver waits for while its sender goes on.
+    const bool is_agreed = one.cost.at(one.bytes()).rendezvous;
+    const auto time = is_agreed ? std::nullopt : algorithm.closed_form(one);
     if (!time) return std::nullopt;
     sum += one.start() + *time;
   }
@@ -158,8 +160,7 @@ PairCost worst_in_band(const Network& network, const Team& team) {
       const int to = team.colleague(from, v);
       if (to == from) continue;
       const PairCost cost = network.between(from, to);
-      worst = {std::max(worst.latency, cost.latency), std::max(worst.per_byte, cost.per_byte),
-               std::max(worst.reduce, cost.reduce)};
+      worst = worst_of(worst, cost);
     }
   }
   return worst;

@@ -5,6 +5,8 @@
 // Team, so that algorithms nest: hierarchical plays one inside the nodes and one across them.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <span>
 #include <string>
@@ -110,6 +112,16 @@ struct CollectiveJob {
     return ChunkRange{0, count, parts}.bytes(bytes(), share.fractional);
   }
   bool wire() const { return options.alpha == AlphaRule::wire; }
+  // Whether messages of such a size cost ports nothing but their bytes.
+  bool starts_free(double size_B) const {
+    return wire() ? !cost.at(size_B).rendezvous : latency(size_B) == Duration();
+  }
+  // The least block worth choosing where that is so: smaller ones shorten
+  // the filling of `stages` links, which is a 64th of the whole already, and packets are no smaller
+  // than 4 KiB. Short messages are one block.
+  double least_free_block_B(double size_B, double stages) const {
+    return std::min(size_B, std::max(4096., std::ceil(size_B / (64 * stages))));
+  }
   // What it costs every worker once, before its first message.
   Duration start() const { return network == nullptr || is_part ? Duration() : network->start(); }
   // The team with the wanted root as relative member 0.

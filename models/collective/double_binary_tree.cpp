@@ -48,8 +48,10 @@ double block_B(const CollectiveJob& job) {
   const double n = job.bytes();
   if (job.block) return static_cast<double>(job.block->count());
   // The way down has lg P stages and then n/b more steps of alpha + b beta.
-  const double alpha = job.wire() ? 0 : static_cast<double>(job.latency(n).ps());
-  const double rate = 2 * log2_up(job.size()) * job.cost.at(n).per_byte.ps();
+  const double stages = 2 * log2_up(job.size());
+  if (job.starts_free(n)) return job.least_free_block_B(n, stages);
+  const auto alpha = static_cast<double>(job.cost.at(n).start_up().ps());
+  const double rate = stages * job.cost.at(n).per_byte.ps();
   const double best = rate > 0 ? std::sqrt(n * alpha / rate) : n;
   return std::clamp(std::round(best), std::max(1., std::ceil(n / 65536)), n);
 }

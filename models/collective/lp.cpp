@@ -28,10 +28,8 @@ int root_of(const CollectiveJob& job) {
   return job.root.value_or(job.options.of(root_first) ? 0 : job.size() - 1);
 }
 
-// Never more than a million blocks: the rest of the gain is below (P - 2) / 2^20 of the time. Where
-// alpha is in flight, or zero, a block costs nothing by itself; packets are not smaller than this.
+// Never more than a million blocks: the rest of the gain is below (P - 2) / 2^20 of the time.
 constexpr double most_blocks = 1 << 20;
-constexpr double least_free_block_B = 4096;
 
 // The time of m blocks of b bytes is m (startups + rate b) + filled_startups + filled_rate b.
 struct BlockCost {
@@ -43,7 +41,7 @@ struct BlockCost {
   double alone_rate = 0;
 
   BlockCost(const CollectiveJob& job, const PairCost& cost)
-      : startups(job.wire() ? 0 : static_cast<double>(cost.latency.ps())),
+      : startups(static_cast<double>((job.wire() ? cost.agreement() : cost.start_up()).ps())),
         rate(cost.per_byte.ps()) {
     const double beta = rate;
     const double gamma = cost.reduce.ps();
@@ -91,15 +89,15 @@ struct BlockCost {
 // formula's last block may be short, and costs a start-up all the same.
 double best_block_B(const CollectiveJob& job, double n) {
   const double largest = std::max(1., n);
-  const bool are_free = job.wire() || job.cost.smallest.latency == Duration();
-  const double least = std::max(
-      {1., std::ceil(n / most_blocks), are_free ? std::min(largest, least_free_block_B) : 1.});
+  const bool are_free = job.starts_free(1);
+  const double least = std::max({1., std::ceil(n / most_blocks),
+                                 are_free ? job.least_free_block_B(largest, job.size() - 1) : 1.});
   double best_B = 0;
   double best_ps = std::numeric_limits<double>::infinity();
   const auto consider = [&](const PairCost& cost, double from_B, double to_B) {
     const BlockCost blocks(job, cost);
-    const double low = std::max(least, std::ceil(from_B));
     const double high = std::min(largest, std::ceil(to_B) - 1);
+    const double low = std::max(std::min(least, high), std::ceil(from_B));
     if (low > high) return;
     const auto try_block = [&](double block_B, double ahead) {
       const double time_ps = blocks.time_ps(n, block_B);
@@ -166,6 +164,9 @@ Program schedule(const CollectiveJob& job) {
   reduce.flows = {chain(job, true)};
   TreePipeline broadcast = pipeline(job);
   broadcast.flows = {chain(job, false)};
+  // Programs that wait for answers do one thing after the other.
+  const double block_B = reduce.flows[0].blocks.front().size_B;
+  reduce.members_wait = broadcast.members_wait = job.cost.at(block_B).rendezvous;
   if (job.operation == Operation::reduce) return Program().then(reduce);
   if (job.operation == Operation::broadcast) return Program().then(broadcast);
   if (job.options.of(sequential)) return Program().then(reduce).then(broadcast);

@@ -30,7 +30,7 @@ std::vector<double> densities_of(const Sparse& sparse, const CompressionContext&
     const Bytes size = context.trace.layers[l].gradient;
     const PairCost& worst = context.worst.at(static_cast<double>(size.count()));
     const double free_ps = static_cast<double>(meanwhile(context.trace, ready, l).ps()) -
-                           rounds * static_cast<double>(worst.latency.ps());
+                           rounds * static_cast<double>(worst.start_up().ps());
     const double all_ps = worst.per_byte.ps() * sparse.entry_B() * (context.workers - 1) *
                           sparse.elements({.size = size});
     if (free_ps <= 0)

@@ -14,17 +14,12 @@ constexpr int64_t most_parts = 65536;  // of a tensor, by BytePS's key
 // The better of two, each term by itself.
 PairCost least(const PairCost& a, const PairCost& b) {
   return {std::min(a.latency, b.latency), std::min(a.per_byte, b.per_byte),
-          std::min(a.reduce, b.reduce)};
-}
-
-PairCost most(const PairCost& a, const PairCost& b) {
-  return {std::max(a.latency, b.latency), std::max(a.per_byte, b.per_byte),
-          std::max(a.reduce, b.reduce)};
+          std::min(a.reduce, b.reduce), a.rendezvous && b.rendezvous};
 }
 
 Network band_with_servers(const Network& network, int servers) {
   PairCost farthest;
-  for (const PairCost& cost : network.classes()) farthest = most(farthest, cost);
+  for (const PairCost& cost : network.classes()) farthest = worst_of(farthest, cost);
   Network star = Network::uniform(network.workers() + servers, farthest);
   std::vector<Port> ports = network.ports();
   if (ports.empty()) return star;
@@ -47,14 +42,14 @@ WorstAndMean costs_to_servers(const Network& star, int workers) {
   double per_byte_ps = 0;
   for (int worker = 0; worker < workers; ++worker)
     for (const PairCost& cost : {star.between(worker, workers), star.between(workers, worker)}) {
-      worst = most(worst, cost);
+      worst = worst_of(worst, cost);
       latency_ps += static_cast<double>(cost.latency.ps());
       per_byte_ps += cost.per_byte.ps();
     }
   const double ways = 2. * workers;
   return {worst,
           {Duration::ps(std::llrint(latency_ps / ways)), PerByte::ps(per_byte_ps / ways),
-           worst.reduce}};
+           worst.reduce, worst.rendezvous}};
 }
 
 bool have_unlike_ports(const Network& network) {

@@ -71,7 +71,7 @@ struct ParameterServers {
   Duration busy(const TeamCost& team, double size_B) const {
     const PairCost& pair = team.at(size_B);
     const Duration transit = pair.per_byte.of(size_B);
-    return alpha == AlphaRule::port ? pair.latency + transit : transit;
+    return transit + (alpha == AlphaRule::port ? pair.start_up() : pair.agreement());
   }
 };
 

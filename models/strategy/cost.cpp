@@ -33,7 +33,7 @@ std::optional<Line> line_of(const Algorithm& algorithm, CollectiveJob job, int64
   job.share.fractional = true;
   const PairCost cost = job.cost.at(static_cast<double>(long_B));
   job.network = nullptr;  // sub-teams then charge job.cost as well
-  job.cost = PairCost{cost.latency, {}, {}};
+  job.cost = PairCost{cost.latency, {}, {}, cost.rendezvous};
   const auto start_up = closed_form_of(algorithm, job);
   job.cost = cost;
   const auto whole = closed_form_of(algorithm, job);

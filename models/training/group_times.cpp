@@ -38,7 +38,7 @@ GroupTimes::Edges GroupTimes::find_edges(const RankGroup& group, const Network& 
                                                           static_cast<int>(to), loads);
     double& latency = is_inside ? edges.inside_latency_s : edges.across_latency_s;
     double& per_byte = is_inside ? edges.inside_s_per_B : edges.across_s_per_B;
-    latency = std::max(latency, cost.latency.s());
+    latency = std::max(latency, cost.start_up().s());
     per_byte = std::max(per_byte, rate.ps() * 1e-12);
     (is_inside ? edges.has_inside : edges.crosses) = true;
   };

@@ -46,7 +46,8 @@ uint32_t Flows::add(const Parcel& parcel) {
   it = {};
   it.version = version;
   it.what = parcel;
-  it.left_ps = static_cast<double>(parcel.leg.transit.ps());
+  it.what.leg = parcel.leg.bytes_only();
+  it.left_ps = static_cast<double>(it.what.leg.transit.ps());
   return message;
 }
 
@@ -54,7 +55,8 @@ uint32_t Flows::send(const Parcel& parcel, Time now) {
   const uint32_t message = add(parcel);
   if (parcel.waits_for_receiver) return message;  // want() lets it begin
   const double buffer_B = options_.send_buffer_B;
-  const bool is_whole = parcel.size_B <= buffer_B && parcel.size_B > 0;
+  const bool is_eager = parcel.leg.agreed == Duration();
+  const bool is_whole = parcel.size_B <= buffer_B && parcel.size_B > 0 && is_eager;
   if (is_whole && !is_routed_ && !parcel.has_own_link) {
     send_in_halves(message, now);
     return message;
@@ -71,10 +73,15 @@ uint32_t Flows::send(const Parcel& parcel, Time now) {
   return message;
 }
 
+Duration Flows::waits_before(uint32_t message) {
+  const Leg& leg = flow(message).what.leg;
+  return pays_first() ? leg.agreed + leg.flight : leg.agreed;
+}
+
 void Flows::start(uint32_t message, Time now) {
-  const Duration flight = flow(message).what.leg.flight;
-  if (pays_first() && flight > Duration())
-    plan(begins, message, now + flight);
+  const Duration waits = waits_before(message);
+  if (waits > Duration())
+    plan(begins, message, now + waits);
   else
     begin(message, now);
 }
@@ -124,9 +131,7 @@ void Flows::join_queue(uint32_t message, Time now) {
 }
 
 // A message that waits has told of itself one flight after it was sent.
-void Flows::want(uint32_t message, Time now) {
-  plan(begins, message, pays_first() ? now + flow(message).what.leg.flight : now);
-}
+void Flows::want(uint32_t message, Time now) { plan(begins, message, now + waits_before(message)); }
 
 Flows::Report Flows::happen(const Event& event, Time now) {
   if (event.kind() != next_leaves) {

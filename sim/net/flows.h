@@ -96,6 +96,7 @@ class Flows final : public Carrier {
   Queue& queue_of(const Flow& flow);
   void join_queue(uint32_t message, Time now);
   void end_half(uint32_t message, Time now);
+  Duration waits_before(uint32_t message);  // its bytes
   void start(uint32_t message, Time now);
   void start_next_of_pair(uint32_t message, Time now);
   void plan(Kind kind, uint32_t message, Time when);

@@ -30,11 +30,6 @@ uint32_t hops_apart(const GridHops& rule, int from, int to) {
   return static_cast<uint32_t>(hops);
 }
 
-void widen(PairCost& to, const PairCost& by) {
-  to = {std::max(to.latency, by.latency), std::max(to.per_byte, by.per_byte),
-        std::max(to.reduce, by.reduce)};
-}
-
 // The largest out latency plus the largest in latency of another worker.
 Duration largest_latency_of_two_ports(const std::vector<Port>& ports) {
   Duration best;
@@ -171,18 +166,18 @@ Network Network::first(int workers) const {
 
 PairCost Network::worst() const {
   PairCost worst = worst_of_band();
-  for (const SizeBand& band : bands()) widen(worst, band.network.worst());
+  for (const SizeBand& band : bands()) worst = worst_of(worst, band.network.worst());
   return worst;
 }
 
 PairCost Network::worst_of_band() const {
   PairCost worst;
-  for (const PairCost& cost : classes_) widen(worst, cost);
+  for (const PairCost& cost : classes_) worst = worst_of(worst, cost);
   if (ports_.empty()) return worst;
   PairCost ends;
   for (const Port& port : ports_) {
-    widen(ends, port.out);
-    widen(ends, port.in);
+    ends = worst_of(ends, port.out);
+    ends = worst_of(ends, port.in);
   }
   ends.latency = largest_latency_of_two_ports(ports_);
   return in_series(ends, worst);

@@ -27,6 +27,12 @@ struct PairCost {
   Duration latency;
   PerByte per_byte;
   PerByte reduce;
+  // Sender and receiver first agree: a word there and one back, while both wait (MPI's rendezvous).
+  bool rendezvous = false;
+
+  Duration agreement() const { return rendezvous ? latency * 2 : Duration(); }
+  // Where a start-up keeps ports busy.
+  Duration start_up() const { return latency + agreement(); }
   bool operator==(const PairCost&) const = default;
 };
 
@@ -42,7 +48,12 @@ struct Folding {
 // One route after the other: latencies add up, the slowest rate decides.
 inline PairCost in_series(const PairCost& first, const PairCost& second) {
   return {first.latency + second.latency, std::max(first.per_byte, second.per_byte),
-          std::max(first.reduce, second.reduce)};
+          std::max(first.reduce, second.reduce), first.rendezvous || second.rendezvous};
+}
+// Of several pairs the worst of each.
+inline PairCost worst_of(const PairCost& a, const PairCost& b) {
+  return {std::max(a.latency, b.latency), std::max(a.per_byte, b.per_byte),
+          std::max(a.reduce, b.reduce), a.rendezvous || b.rendezvous};
 }
 
 // Every pair is class 0.

@@ -92,11 +92,16 @@ void Packets::connect(uint32_t number, const Parcel& parcel, bool is_wanted, Tim
   Conversation& conversation = *conversations_[number];
   conversation.version_ = versions_[number];
   conversation.has_left_ = parcel.waits_for_receiver || !parcel.tells_when_free;
-  if (is_wanted) start(conversation, now);
+  if (!is_wanted) return;
+  if (parcel.leg.agreed > Duration())
+    set_timer(conversation, now + parcel.leg.agreed);
+  else
+    start(conversation, now);
 }
 
 void Packets::want(uint32_t message, Time now) {
-  if (conversations_[message]) return set_timer(*conversations_[message], now);
+  if (conversations_[message])
+    return set_timer(*conversations_[message], now + conversations_[message]->parcel_.leg.agreed);
   for (Parked& parked : parked_)
     if (parked.number == message) parked.is_wanted = true;
 }

@@ -35,6 +35,14 @@ struct Leg {
   Duration in_busy;   // the receiver's port
   Duration transit;   // from the first byte at the receiver to the last one
   Duration fold;      // the reduction of what arrived
+  // Of transit and in_busy, what the receiver waits for its word to reach the sender and for the
+  // first byte to come. The sender's port is free meanwhile: bytes from before may still leave.
+  Duration agreed;
+
+  // What is left once they have agreed.
+  Leg bytes_only() const {
+    return {flight, out_busy, in_busy - agreed, transit - agreed, fold, agreed};
+  }
 };
 
 class Wires {
@@ -62,7 +70,7 @@ class Wires {
       return Duration::nearest_ps(static_cast<double>(length.ps()) * factor);
     };
     return {times(leg.flight), times(leg.out_busy), times(leg.in_busy), times(leg.transit),
-            leg.fold};
+            leg.fold,          times(leg.agreed)};
   }
 
  private:
@@ -80,12 +88,15 @@ class Wires {
                              : network_->through_ways(cost.per_byte, from, to, *loads_);
     const Duration transit = rate.of(size_B);
     if (folds) leg.fold = cost.reduce.of(size_B);
+    leg.agreed = cost.agreement();
     if (alpha_ == AlphaRule::port) {
-      leg.out_busy = leg.in_busy = leg.transit = cost.latency + transit;
+      leg.out_busy = cost.latency + transit;
+      leg.in_busy = leg.transit = leg.agreed + leg.out_busy;
       return leg;
     }
     leg.flight = cost.latency;
-    leg.transit = leg.in_busy = leg.out_busy = transit;
+    leg.out_busy = transit;
+    leg.transit = leg.in_busy = leg.agreed + transit;
     // A fast port is not held up for as long as a slow one at the other end needs.
     const std::vector<Port>& ports = network_->ports();
     if (!ports.empty()) {
@@ -94,7 +105,7 @@ class Wires {
       const PerByte out = ports[static_cast<std::size_t>(from)].out.per_byte;
       const PerByte in = ports[static_cast<std::size_t>(to)].in.per_byte;
       leg.out_busy = std::max(out, class_rate).of(size_B);
-      leg.in_busy = std::max(in, class_rate).of(size_B);
+      leg.in_busy = leg.agreed + std::max(in, class_rate).of(size_B);
     }
     return leg;
   }

@@ -57,6 +57,23 @@ std::vector<Leg> legs_of(const ChainClocks& chain, const Wires& wires, double si
   return legs;
 }
 
+// The same where members wait for each other: a member gets a block, folds it and sends it on, and
+// then says that it waits for the next one.
+template <class LegOf, class Note>
+Time wave_of_waiting(ChainClocks& chain, Time available, const LegOf& leg_of, const Note& note) {
+  available = std::max(available, chain.out_free[0]);
+  for (std::size_t hop = 0; hop + 1 < chain.workers.size(); ++hop) {
+    const Leg leg = leg_of(hop);
+    const Time waits = std::max(chain.in_free[hop + 1], chain.out_free[hop + 1]);
+    const Time taken = std::max(available + leg.flight, waits) + leg.transit;
+    note(hop, leg, available, taken);
+    chain.taken[hop + 1] = taken;
+    chain.out_free[hop] = taken - leg.flight;
+    available = chain.in_free[hop + 1] = chain.fold_free[hop + 1] = taken + leg.fold;
+  }
+  return available;
+}
+
 // Takes one block along the chain; returns when it is complete at the end.
 template <class LegOf>
 Time wave(ChainClocks& chain, Time available, bool folds, bool fold_overlaps, const LegOf& leg_of) {
@@ -133,7 +150,7 @@ bool is_plain_chain(const TreePipeline& pipeline) {
 }
 
 void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
-                const MessageJitter& jitter, std::vector<Time>& clocks) {
+                const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log) {
   assert(is_plain_chain(pipeline));
   const Team& team = pipeline.team;
   const std::vector<TreeFlow>& flows = pipeline.flows;
@@ -149,18 +166,28 @@ void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires
       std::vector<std::vector<Leg>> legs;  // by flow and hop: alike for all blocks of a run
       for (std::size_t f = 0; f < flows.size(); ++f)
         legs.push_back(legs_of(chains[f], wires, run.size_B, folds[f]));
-      play_run(chains, folds, run.count, !jitter.on(), [&](int64_t b) {
+      const bool are_alike = !jitter.on() && log == nullptr;
+      play_run(chains, folds, run.count, are_alike, [&](int64_t b) {
         Time available = chains[0].out_free.front();
-        for (std::size_t f = 0; f < flows.size(); ++f)
-          available =
-              wave(chains[f], available, folds[f], pipeline.reduce_overlaps, [&](std::size_t hop) {
-                const Leg& leg = legs[f][hop];
-                if (!jitter.on()) return leg;
-                const uint64_t round =
-                    (static_cast<uint64_t>(f) << 48U) + static_cast<uint64_t>(block + b);
-                const auto from = static_cast<uint64_t>(chains[f].workers[hop]);
-                return Wires::scaled(leg, jitter.factor(stage, round, from));
-              });
+        for (std::size_t f = 0; f < flows.size(); ++f) {
+          const auto leg_of = [&](std::size_t hop) {
+            const Leg& leg = legs[f][hop];
+            if (!jitter.on()) return leg;
+            const uint64_t round =
+                (static_cast<uint64_t>(f) << 48U) + static_cast<uint64_t>(block + b);
+            const auto from = static_cast<uint64_t>(chains[f].workers[hop]);
+            return Wires::scaled(leg, jitter.factor(stage, round, from));
+          };
+          const auto note = [&](std::size_t hop, const Leg& leg, Time sent, Time taken) {
+            if (log == nullptr) return;
+            log->push_back({chains[f].workers[hop], chains[f].workers[hop + 1], static_cast<int>(f),
+                            block + b, run.size_B, sent, taken - leg.flight, taken - leg.transit,
+                            taken, leg.fold});
+          };
+          available = pipeline.members_wait
+                          ? wave_of_waiting(chains[f], available, leg_of, note)
+                          : wave(chains[f], available, folds[f], pipeline.reduce_overlaps, leg_of);
+        }
       });
       block += run.count;
     }

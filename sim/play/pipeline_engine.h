@@ -12,11 +12,13 @@
 
 namespace sgdsim {
 
-// Whether the recurrence gives the answer; where it does, both do, to the same picosecond.
+// Whether the recurrence gives the answer; where it does, both do, to the same picosecond, unless
+// members wait: that is played by the recurrence only.
 bool is_plain_chain(const TreePipeline& pipeline);
 
+// `log`: of blocks; only where members wait.
 void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
-                const MessageJitter& jitter, std::vector<Time>& clocks);
+                const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log = nullptr);
 
 // The end of the last worker of a program of long chains, where all workers start together and are
 // alike, without playing all of them; or nothing where that is not known.

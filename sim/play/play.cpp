@@ -94,7 +94,9 @@ void play_stages(const Program& program, const Wires& wires, const PlayOptions& 
                 check_length(pipeline);
                 const WayLoads loads = loads_of(wires.network(), pipeline);
                 const Wires shared = loads.empty() ? wires : wires.sharing(loads);
-                if (events || options.log != nullptr || !is_plain_chain(pipeline))
+                if (pipeline.members_wait)
+                  play_chain(pipeline, number, shared, options.jitter, played.ends, options.log);
+                else if (events || options.log != nullptr || !is_plain_chain(pipeline))
                   play_trees(pipeline, number, shared, options.jitter, played.ends, options.log);
                 else
                   play_chain(pipeline, number, shared, options.jitter, played.ends);

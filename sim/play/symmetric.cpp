@@ -72,8 +72,8 @@ Time play_phase(const Phase& phase, const Wires& wires, Time clock) {
     return std::max(leg.out_busy, leg.flight + leg.transit) + leg.fold;
   };
   if (phase.at_once) {
-    const Leg leg = wires.leg(0, 0, phase.sent_B(0, 0, 0), phase.folds);
-    return clock + leg.flight + (leg.transit + leg.fold) * phase.rounds;
+    const Leg leg = wires.leg(0, 0, phase.sent_B(0, 0, 0), phase.folds).bytes_only();
+    return clock + leg.flight + leg.agreed + (leg.transit + leg.fold) * phase.rounds;
   }
   if (phase.load == Load::chunk) return clock + step(0) * phase.rounds;
   for (int round = 0; round < phase.rounds; ++round) clock += step(round);

@@ -38,7 +38,9 @@ struct TreeFlow {
 struct TreePipeline {
   Team team;
   std::vector<TreeFlow> flows;
-  bool reduces = false;          // flows to the root fold
+  bool reduces = false;  // flows to the root fold
+  // Of one chain: a member gets a block, folds it and sends it on before it waits for the next one.
+  bool members_wait = false;
   bool reduce_overlaps = false;  // by an engine of its own, while the next block arrives
   bool link_duplex = false;      // every directed edge is a resource, instead of the two ports
 };

@@ -32,7 +32,8 @@ std::string rate_text(double ps) {
   return to_text(PerByte::ps(std::round(ps * scale) / scale));
 }
 
-Json link_json(const Fit& fit, double given_gamma_ps, int crossings = 1) {
+Json link_json(const Fitted& one, const Fit& fit, int crossings = 1) {
+  const double given_gamma_ps = one.given_gamma_ps;
   const FitPiece& first = fit.pieces.front();
   Json link = {{"latency", time_text(first.alpha_ps.value / crossings)},
                {"per_byte", rate_text(first.beta_ps.value)}};
@@ -46,6 +47,7 @@ Json link_json(const Fit& fit, double given_gamma_ps, int crossings = 1) {
     if (given_gamma_ps == 0 && piece.gamma_is_told)
       link["segments"].back()["reduce"] = rate_text(piece.gamma_ps.value);
   }
+  if (one.rendezvous_B) link["rendezvous"] = to_text(Bytes(whole_B(*one.rendezvous_B)));
   link["valid"] = {{"from", to_text(Bytes(whole_B(fit.first_B())))},
                    {"to", to_text(Bytes(whole_B(fit.last_B())))}};
   return link;
@@ -84,7 +86,8 @@ Json link_cluster(const FitAnswer& answer, const Fit& fit) {
   const Fitted& one = answer.fits.front();
   Json json = {{"schema", "sgdsim/cluster/1"},     {"name", answer.name},
                {"source", source_of(answer, fit)}, {"shape", "fully_connected"},
-               {"nodes", most_ranks(one)},         {"link", link_json(fit, one.given_gamma_ps)}};
+               {"nodes", most_ranks(one)},         {"link", link_json(one, fit)}};
+  if (!answer.network.empty()) json["network"] = answer.network;
   set_start(json, one, fit);
   return json;
 }
@@ -102,9 +105,10 @@ std::string fitted_name(const Json& cluster) {
 
 Json cluster_with_link(const FitArguments& arguments, const FitAnswer& answer) {
   const Fitted& one = answer.fits.front();
-  Json json = with_link(arguments, link_json(one.fit, one.given_gamma_ps, arguments.crossings));
+  Json json = with_link(arguments, link_json(one, one.fit, arguments.crossings));
   if (!is_fitted_on_cluster(arguments, arguments.from_collective)) set_start(json, one, one.fit);
   json["name"] = arguments.name.empty() ? fitted_name(json) : arguments.name;
+  if (!arguments.network.empty()) json["network"] = arguments.network;
   const std::string before = json.value("source", std::string());
   json["source"] =
       before + (before.empty() ? "" : " ") + arguments.link + ": " + source_of(answer, one.fit);

@@ -29,9 +29,9 @@ constexpr std::size_t most_rows = 2000;
 
 // What of the fit of links has no meaning here.
 void refuse_options_of_links(const FitArguments& arguments) {
-  const std::set<std::string> refused{"--gamma",  "--start",    "--segments", "--into",
-                                      "--inside", "--link",     "--case",     "--crossings",
-                                      "--report", "--algorithm"};
+  const std::set<std::string> refused{"--gamma",  "--start",     "--segments", "--into",
+                                      "--inside", "--link",      "--case",     "--crossings",
+                                      "--report", "--algorithm", "--network",  "--rendezvous"};
   refuse_given(arguments, refused);
   if (arguments.cluster.empty())
     throw InputError("--from-collective",

@@ -9,6 +9,7 @@
 #include "sim/core/quantity.h"
 #include "sim/core/refusal.h"
 #include "study/collective/ranges.h"
+#include "study/fit/fit_network.h"
 #include "study/fit/fit_question.h"
 #include "traces/measurement/registry.h"
 
@@ -67,6 +68,8 @@ std::vector<GivenOption> given_options(const FitArguments& arguments) {
         {"--option", !arguments.options.empty(), link},
         {"--gamma", !arguments.gamma.empty(), link},
         {"--start", !arguments.start.empty(), link},
+        {"--network", !arguments.network.empty(), link},
+        {"--rendezvous", !arguments.rendezvous.empty(), link},
         {"--segments", arguments.pieces != usual.pieces, link},
         {"--least-size", arguments.least_size != usual.least_size, link},
         {"--most-size", !arguments.most_size.empty(), link},
@@ -140,6 +143,7 @@ void check(const FitArguments& arguments) {
   pieces_of(arguments);
   ranks_of(arguments.ranks, "--ranks");
   if (!arguments.start.empty()) parse_duration(arguments.start, "--start");
+  check_network(arguments);
   const std::string& holdout = arguments.holdout;
   if (holdout != "sizes" && holdout != "none" && holdout != "ranks" &&
       !holdout.starts_with("ranks="))
@@ -163,6 +167,8 @@ void check(const FitArguments& arguments) {
   }
   refuse_idle({{"--gamma", !arguments.gamma.empty()},
                {"--start", !arguments.start.empty()},
+               {"--network", !arguments.network.empty()},
+               {"--rendezvous", !arguments.rendezvous.empty()},
                {"--case", !arguments.case_file.empty()},
                {"--option", !arguments.options.empty()}},
               "without --from-collective");
@@ -210,6 +216,12 @@ Fields fit_fields(FitArguments& arguments) {
       {"start", arguments.start,
        "time that a run costs once, beside its messages, if known (default: fitted if the data "
        "determines it)"},
+      {"network", arguments.network,
+       "what sent the messages: tcp, mpi, gloo, nccl or paper, which the cluster then says, and by "
+       "which sgdsim takes them to share ports"},
+      {"rendezvous", arguments.rendezvous,
+       "from which size on messages wait for an answer of the receiver, as MPI's do: a size, auto "
+       "or off (default: auto with --network mpi, else off)"},
       {"segments", arguments.pieces, "number of segments: 1, 2, 3, 4 or auto (default)"},
       {"least_size", arguments.least_size, "leave out smaller sizes (default: 4 B)"},
       {"most_size", arguments.most_size, "leave out larger sizes (default: none)"},

@@ -20,10 +20,10 @@ namespace {
 
 constexpr double shared_ways = 1.1;  // from there on a warning says that directions share
 
-const std::set<std::string> of_links{"--gamma",  "--start",   "--segments", "--into",
-                                     "--inside", "--link",    "--case",     "--crossings",
-                                     "--report", "--set",     "--holdout",  "--algorithm",
-                                     "--option", "--cluster", "--operation"};
+const std::set<std::string> of_links{
+    "--gamma",  "--start",     "--segments",  "--into",    "--inside",    "--link",
+    "--case",   "--crossings", "--report",    "--set",     "--holdout",   "--algorithm",
+    "--option", "--cluster",   "--operation", "--network", "--rendezvous"};
 
 struct Ends {
   int from = 0;

@@ -11,6 +11,7 @@
 #include "sim/core/quantity.h"
 #include "study/fit/fit_checks.h"
 #include "study/fit/fit_held_out.h"
+#include "study/fit/fit_network.h"
 #include "study/fit/fit_on_cluster.h"
 #include "study/fit/fit_series.h"
 #include "study/shipped_inputs.h"
@@ -185,6 +186,7 @@ Fitted fitted(const FitArguments& arguments, std::vector<FitInput> inputs,
   Fitted one;
   one.inputs = std::move(inputs);
   one.empty_runs = std::move(empty_runs);
+  apply_rendezvous(arguments, pieces, one, answer);
   std::vector<FitRow> rows = all_rows(one.inputs);
   rows.insert(rows.end(), one.empty_runs.begin(), one.empty_runs.end());
   one.fit = fit_pieces(std::move(rows), pieces);
@@ -351,6 +353,7 @@ FitAnswer answer_fit(const FitArguments& arguments) {
   check(arguments);
   FitAnswer answer;
   answer.name = arguments.name;
+  answer.network = arguments.network;
   ReadSeries series = read_series(arguments, answer);
   keep_sizes(series.chosen, arguments);
   if (arguments.from_collective.empty())

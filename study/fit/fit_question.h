@@ -33,6 +33,8 @@ struct FitArguments {
   std::vector<std::string> options;
   std::string gamma;
   std::string start;
+  std::string network;     // what sends; empty: not said
+  std::string rendezvous;  // from which size on messages wait: auto, off or a size
   std::string pieces = "auto";
   std::string least_size = "4 B";
   std::string most_size;  // empty: no limit
@@ -105,6 +107,7 @@ struct Fitted {
   std::optional<Assessment> assessment;
   double given_gamma_ps = 0;
   double given_start_ps = 0;
+  std::optional<double> rendezvous_B = {};  // messages of so many bytes pay alpha three times
 
   bool is_link = false;
   std::vector<FarRow> far_rows;
@@ -115,6 +118,7 @@ struct FitAnswer {
   std::vector<std::string> sources;
   std::vector<std::string> notes;
   std::string device;
+  std::string network;       // what sent, if it was said
   std::vector<Fitted> fits;  // one for a link
   PredictionError played;    // of a link, on the file that is written; no rows if none is
 };

@@ -191,6 +191,10 @@ Fields fields_of(const Fitted& one) {
              Field("given_gamma_ps_per_B", if_given(one.given_gamma_ps),
                    "time to fold a byte, if it was given and not fitted")
                  .at_least(0),
+             Field("rendezvous_B", one.rendezvous_B,
+                   "messages of so many bytes or more wait for an answer: they pay alpha three "
+                   "times")
+                 .at_least(0),
              Field("given_start_us", if_given(one.given_start_ps / 1e6),
                    "what a run costs once, if it was given and not fitted")
                  .at_least(0)} +
@@ -249,6 +253,9 @@ void print_errors(std::ostream& out, const Fitted& one) {
       << " %, max " << rounded(in_percent(one.fit.max), 3) << " %\n";
   if (one.fit.start_is_told)
     out << "  start of a run: " << interval_text(one.fit.start_ps, 1e6) << " us, paid once\n";
+  if (one.rendezvous_B)
+    out << "  messages of " << short_size(*one.rendezvous_B)
+        << " or more wait for an answer: alpha three times\n";
   if (!one.assessment) return;
   const PredictionError error = summary_of(one.assessment->errors);
   out << "  held out by " << one.assessment->by << ": " << errors_text(error) << '\n';

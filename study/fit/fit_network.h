@@ -1,0 +1,14 @@
+// What sends the messages that were measured: --network, and from which size they wait for an
+// answer (--rendezvous).
+#pragma once
+
+#include "study/fit/fit_question.h"
+
+namespace sgdsim {
+
+// InputError unless both can be read.
+void check_network(const FitArguments& arguments);
+// Multiplies the start-ups of rows that wait, and keeps the size; a note says what was found.
+void apply_rendezvous(const FitArguments& arguments, int pieces, Fitted& one, FitAnswer& answer);
+
+}  // namespace sgdsim
