@@ -1,5 +1,6 @@
 // Recipes of Megatron-Bridge in Python and as YAML, fine-tuning and offload of NeMo, and what
 // variables stand for, by hand.
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <fstream>
 
@@ -103,10 +104,17 @@ TEST_CASE("recipes: functions of Megatron-Bridge, with what they begin with") {
   CHECK(found.program == "Megatron-Bridge");
   CHECK(to_text(found.layout) == "tp4 pp4 cp2 vp5 dp2 ga64 zero1 sp gradients=bf16");
   CHECK(found.sequence == 16384);
+  CHECK(std::find(found.notes.begin(), found.notes.end(),
+                  "what _pretrain_common sets is not in the file and not read") !=
+        found.notes.end());
   CHECK(words_of(recipes, "llama_70b_peft_config", 64) ==
         "tp4 pp4 cp2 vp5 dp2 ga64 zero1 sp gradients=bf16 lora=8:attention");
   CHECK(words_of(tables, "H100_BF16", 0) == "tp4 pp4 cp2 vp5 dp2 ga64 zero1 sp");
   CHECK(words_of(tables, "H100_ALSO", 0) == "tp4 pp4 cp2 vp5 dp2 ga64 zero1 sp");
+  const std::string script =
+      "from recipes import llama\ncfg = llama()\n"
+      "cfg.model.tensor_model_parallel_size = 2\n";
+  CHECK(words_of(script, "", 8) == "tp2 dp4 zero1 sp");
   // 20 of 80 layers are a quarter; 64 replicas of 2 sequences.
   CHECK(words_of(tables, "GB200", 0) == "dp64 mbs2 zero3 offload=activations:25");
 }
@@ -149,7 +157,7 @@ TEST_CASE("recipes: texts that nobody writes are read in no time") {
   for (int i = 0; i < 5000; ++i)
     many += "A" + std::to_string(i + 1) + " = replace(A" + std::to_string(i) +
             ", micro_batch_size=1)\n";
-  CHECK(words_of(equals, "", 2) == "tp2 dp1 zero1 sp");
+  CHECK(words_of(equals, "", 2) == "tp2 zero1 sp");
   CHECK(words_of(circle, "A", 2) == "dp2 zero1");
   CHECK(words_of(many, "A5000", 2) == "dp2 zero1");
 }

@@ -173,6 +173,7 @@ void FlatSettings::read_python(const std::string& text, const std::string& recip
   } else if (std::find(names.begin(), names.end(), recipe) == names.end()) {
     throw InputError(file_, unknown_name("recipe", recipe, names));
   }
+  missing_ = missing_parents(blocks, chosen);
   for (const auto& [name, setting] : all_settings(blocks, chosen)) {
     set(name, setting.value, setting.line);
     // Adapters are set where a recipe has some.

@@ -40,6 +40,8 @@ class FlatSettings {
   bool flag(const std::string& name, const std::string& value) const;
   [[noreturn]] void fail(const std::string& name, const std::string& sentence) const;
   const std::map<std::string, std::string>& values() const { return values_; }
+  // Of Python: functions and names that it begins with and that are not in the file.
+  const std::set<std::string>& missing() const { return missing_; }
 
  private:
   void read_flags(const std::string& text);
@@ -55,6 +57,7 @@ class FlatSettings {
   std::map<std::string, int> lines_;
   std::map<std::string, std::vector<std::string>> lists_;
   std::set<std::string> in_branches_;  // of Python: set below an if
+  std::set<std::string> missing_;
 };
 
 }  // namespace sgdsim

@@ -85,6 +85,8 @@ class Reader : public ForeignReader {
     recompute(with(in_nemo("activations_checkpoint_granularity"), in_nemo("recompute_granularity")),
               with(in_nemo("activations_checkpoint_num_layers"), in_nemo("recompute_num_layers")),
               with(in_nemo("activations_checkpoint_method"), in_nemo("recompute_method")));
+    for (const std::string& name : settings_.missing())
+      found_.notes.push_back("what " + name + " sets is not in the file and not read");
     read_adapters(settings_, found_);
     read_offload(settings_, model_, found_);
     found_.sequence =

@@ -112,13 +112,16 @@ class Literals {
   std::map<std::string, std::string> constants_;
 };
 
+// What recipes call the whole.
+bool is_whole(const std::string& name) {
+  return name == "cfg" || name == "config" || name == "recipe";
+}
+
 // "cfg.model.seq_length": what stands behind the name of the whole.
 std::string path_of(const std::string& name) {
   const std::size_t dot = name.find('.');
   if (dot == std::string::npos) return name;
-  const std::string first = name.substr(0, dot);
-  const bool is_whole = first == "cfg" || first == "config" || first == "recipe" || first == "self";
-  return is_whole ? name.substr(dot + 1) : name;
+  return is_whole(name.substr(0, dot)) ? name.substr(dot + 1) : name;
 }
 
 constexpr std::size_t longest = 1000;  // letters of a value, or before it
@@ -190,8 +193,13 @@ class Blocks {
     if (equals == std::string::npos || equals + 1 >= statement.text.size()) return;
     std::string name = statement.text.substr(0, equals);
     name = trimmed(name.substr(0, name.find(':')));
+    if (const std::string first = name.substr(0, name.find('.')); is_whole(first)) name = first;
     if (name.empty() || !std::all_of(name.begin(), name.end(), is_letter)) return;
     const std::string rest = trimmed(statement.text.substr(equals + 1));
+    if (is_whole(name)) {  // a script that changes a recipe
+      add_parent(statement, blocks_[name]);
+      return add_settings(statement, false, blocks_[name]);
+    }
     if (const auto value = literals_.value_of(rest)) return literals_.set_constant(name, *value);
     PythonBlock& block = blocks_[name] = {};
     const std::size_t open = rest.find('(');
@@ -210,9 +218,11 @@ class Blocks {
     const std::size_t equals = statement.text.find('=');
     const std::size_t open = statement.text.find('(');
     if (equals == std::string::npos || open == std::string::npos || open < equals) return;
-    const std::string whole = trimmed(statement.text.substr(0, equals));
-    if (whole != "cfg" && whole != "config" && whole != "recipe") return;
-    block.parents.push_back(trimmed(statement.text.substr(equals + 1, open - equals - 1)));
+    if (!is_whole(trimmed(statement.text.substr(0, equals)))) return;
+    const std::string name = trimmed(statement.text.substr(equals + 1, open - equals - 1));
+    const bool is_name =
+        std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || c == '.'; });
+    if (is_name && !name.empty() && name.size() < longest) block.parents.push_back(name);
   }
   void add_settings(const Statement& statement, bool is_in_branch, PythonBlock& block) const {
     const std::string& text = statement.text;
@@ -281,15 +291,20 @@ class Blocks {
   std::size_t body_ = 0;
 };
 
-// `steps`: so many blocks at most, whatever their parents are.
-void collect(const std::map<std::string, PythonBlock>& blocks, const std::string& name, int& steps,
-             std::map<std::string, PythonSetting>& all) {
+// A block and all that it begins with, those first; `f` takes names, too, that the file lacks.
+// `steps`: so many at most, whatever their parents are.
+template <class F>
+void for_each_block(const std::map<std::string, PythonBlock>& blocks, const std::string& name,
+                    int& steps, const F& f) {
+  if (--steps < 0) return;
   const auto found = blocks.find(name);
-  if (found == blocks.end() || --steps < 0) return;
-  for (const std::string& parent : found->second.parents)
-    if (parent != name) collect(blocks, parent, steps, all);
-  for (const auto& [key, setting] : found->second.settings) all[key] = setting;
+  if (found != blocks.end())
+    for (const std::string& parent : found->second.parents)
+      if (parent != name) for_each_block(blocks, parent, steps, f);
+  f(name, found == blocks.end() ? nullptr : &found->second);
 }
+
+constexpr int most_steps = 100;
 
 }  // namespace
 
@@ -309,9 +324,22 @@ std::map<std::string, PythonBlock> python_blocks(const std::string& text) {
 std::map<std::string, PythonSetting> all_settings(const std::map<std::string, PythonBlock>& blocks,
                                                   const std::string& name) {
   std::map<std::string, PythonSetting> all;
-  int steps = 100;
-  collect(blocks, name, steps, all);
+  int steps = most_steps;
+  for_each_block(blocks, name, steps, [&](const std::string&, const PythonBlock* block) {
+    if (block != nullptr)
+      for (const auto& [key, setting] : block->settings) all[key] = setting;
+  });
   return all;
+}
+
+std::set<std::string> missing_parents(const std::map<std::string, PythonBlock>& blocks,
+                                      const std::string& name) {
+  std::set<std::string> missing;
+  int steps = most_steps;
+  for_each_block(blocks, name, steps, [&](const std::string& one, const PythonBlock* block) {
+    if (block == nullptr) missing.insert(one);
+  });
+  return missing;
 }
 
 }  // namespace sgdsim

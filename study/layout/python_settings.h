@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,10 @@ bool is_python(const std::string& text);
 // By the names of functions and of what calls are assigned to.
 std::map<std::string, PythonBlock> python_blocks(const std::string& text);
 
-// With those of its parents, as far as the file has them.
+// With those of its parents, as far as the file has them; of the others, the names.
 std::map<std::string, PythonSetting> all_settings(const std::map<std::string, PythonBlock>& blocks,
                                                   const std::string& name);
+std::set<std::string> missing_parents(const std::map<std::string, PythonBlock>& blocks,
+                                      const std::string& name);
 
 }  // namespace sgdsim

@@ -225,6 +225,10 @@ void read_gemma4(const Keys& keys, Transformer& model) {
   model.keys_are_values = keys.flag_or({"attention_k_eq_v"}, false);
   if (model.keys_are_values)
     model.kv_heads = keys.whole_or({"num_global_key_value_heads"}, model.kv_heads, 1, most_heads);
+  if (!keys.flag_or({"enable_moe_block"}, true)) {
+    model.experts.reset();
+    model.mlp_pattern.clear();
+  }
   if (!model.experts) return;
   model.layer_norms = 8;
   model.experts->shared = 1;
