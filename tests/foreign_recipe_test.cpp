@@ -231,6 +231,40 @@ train:
   }
 }
 
+// The published step of LoRA: eight GPUs, 32 sequences, tp2 pp4 with ten stages of two layers a
+// rank.
+TEST_CASE("recipes: configurations of NeMo AutoModel") {
+  const std::string start = R"(step_scheduler:
+  global_batch_size: 32
+  local_batch_size: 4
+distributed:
+  strategy: fsdp2
+  dp_size: none
+)";
+  const std::string pipeline = start + R"(  tp_size: 2
+  pp_size: 4
+  sequence_parallel: true
+  pipeline:
+    pp_schedule: interleaved1f1b
+    pp_microbatch_size: 1
+    layers_per_stage: 2
+peft:
+  _target_: nemo_automodel.components._peft.lora.PeftConfig
+  target_modules: "*_proj"
+  dim: 16
+)";
+  CHECK(words_of(pipeline, "", 8) == "tp2 pp4 vp10 ga32 zero0 sp lora=16");
+  CHECK(words_of(start, "", 8) == "dp8 mbs4 zero3");
+  CHECK(words_of(start + "  dp_replicate_size: 2\n  activation_checkpointing: true\n", "", 8) ==
+        "dp8 mbs4 zero3 hsdp2 recompute=full");
+  CHECK(words_of("step_scheduler:\n  local_batch_size: 2\ndistributed:\n  _target_: "
+                 "nemo_automodel.components.distributed.ddp.DDPManager\n",
+                 "", 8) == "dp8 mbs2 zero0");
+  const std::string refusal = refusal_of(
+      [&] { of_recipe(start + "  pp_size: 2\n  pipeline:\n    pp_schedule: dualpipev\n", "", 8); });
+  CHECK(refusal.find("unknown schedule \"dualpipev\"") != std::string::npos);
+}
+
 TEST_CASE("recipes: fine-tuning and offload that are not modelled") {
   const std::string nemo = "model:\n  tensor_model_parallel_size: 2\n";
   for (const auto& [text, sentence] : std::vector<std::pair<std::string, std::string>>{

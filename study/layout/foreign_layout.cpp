@@ -367,6 +367,8 @@ ForeignLayout foreign_layout(const FlatSettings& settings, const GpuCount& gpus,
         return checked(layout_of_torchtitan(settings, gpus, model), settings);
       break;
     case FlatSettings::Kind::yaml:
+      if (has_prefix(settings, "distributed.") && has_prefix(settings, "step_scheduler."))
+        return checked(layout_of_automodel(settings, gpus, model), settings);
       for (const auto& [name, value] : settings.values())
         if (name.ends_with("tensor_model_parallel_size") || name.ends_with("micro_batch_size"))
           return checked(

@@ -97,7 +97,8 @@ void read_mpt(const Keys& keys, Transformer& model) {
     model.attention_bias = all;
     model.mlp_bias = true;
   }
-  if (!keys.flag_or({"alibi"}, false)) model.positions = model.longest;
+  if (!keys.flag_or({"alibi"}, false))
+    model.positions = keys.whole({"max_seq_len"}, 1, most_sequence);
 }
 
 // Its width counts both of the matrices that a gate needs.
