@@ -247,6 +247,8 @@ TEST_CASE("lora: a search, a sweep, a bound and neighbours know it") {
            {{"--layout", "dp8 zero1", "--with", "lora=16"}, "say \"lora=16\" in --layout"},
            {{"--with", "tp2 lora=16"}, "tp2 is what a search tries itself"},
            {{"--with", "zero1"}, "zero1 is what a search tries itself"},
+           {{"--with", "tp1"}, "tp1 is what a search tries itself"},
+           {{"--with", "lora=16 recompute=none"}, "recompute=none is what a search tries itself"},
            {{"--with", "frozen=nf4"}, "say lora=16"}}) {
     std::vector<std::string> all = {"layout", "llama3.1_8b", "-c", box, "--gpus", "8"};
     all.insert(all.end(), words.begin(), words.end());

@@ -30,7 +30,9 @@ constexpr int64_t mlp = 3 * 8 * 16;
 // `beside`: parameters of what is no language model, whose terms are:
 // Gemma 3: 27 layers of 1,152 (4 h^2 + 4 h, MLP of 4,304 with biases, two LayerNorms), patches of
 // 14 x 14 x 3, 4,096 positions, a last norm, and a projection to 2,560 with a norm;
-// Llama 4: as the index of the published files says.
+// Llama 4: as the index of the published files says;
+// Gemma 4: a factor of each layer, which is not trained, and 256 of rotation in the GGUF file;
+// Apertus: two numbers of the activation in each layer.
 TEST_CASE("families: totals are the published ones, to the unit") {
   const Document document =
       Document::read(SGDSIM_SOURCE_DIR "/tests/data/hugging_face_models.json");
@@ -47,7 +49,7 @@ TEST_CASE("families: totals are the published ones, to the unit") {
     CHECK(read_transformer(Value(written, "written", "")) == plain);
     ++count;
   }
-  CHECK(count == 59);
+  CHECK(count == 72);
   const int64_t h = 1152;
   CHECK(27 * (4 * h * h + 4 * h + 2 * h * 4304 + 4304 + h + 4 * h) + 14 * 14 * 3 * h + h +
             4096 * h + 2 * h + h * 2560 + h ==
@@ -118,6 +120,53 @@ TEST_CASE("families: special layers, by their terms") {
          "mamba_head_dim": 4, "ssm_state_size": 6, "n_groups": 2)"),
        2 * (8 * (2 * 16 + 2 * 12 + 4) + 40 * 5 + 12 + 16 + 128) + attention + 2 * 8 * 16 + 4 * 8 +
            ends},
+      {"nemotron_h: experts whose input a matrix makes, in a list of words",
+       config("nemotron_h", R"("layers_block_type": ["attention", "moe", "attention", "mlp"],
+         "n_routed_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 16,
+         "n_shared_experts": 1, "moe_shared_expert_intermediate_size": 12, "moe_latent_size": 6)"),
+       2 * attention + 3 * 2 * 6 * 16 + 2 * 8 * 6 + 3 * 8 + 3 + 2 * 8 * 12 + 2 * 8 * 16 + 4 * 8 +
+           ends},
+      {"kimi_linear: decays and gates by narrow vectors; latent attention in layer 4",
+       config("kimi_linear", R"("kv_lora_rank": 3, "qk_nope_head_dim": 4, "qk_rope_head_dim": 2,
+         "v_head_dim": 4, "linear_attn_config": {"num_heads": 2, "head_dim": 5,
+         "short_conv_kernel_size": 4, "kda_layers": [1, 2, 3], "full_attn_layers": [4]})"),
+       3 * (3 * 8 * 10 + 3 * 10 * 4 + 8 * 2 + 2 * (8 * 5 + 5 * 10) + 10 + 2 + 5 + 10 * 8) +
+           (8 * 12 + 8 * 5 + 3 * 16 + 8 * 8 + 3) + 4 * (mlp + 16) + ends},
+      {"longcat_flash: two layers for one, experts of which some are nothing",
+       R"({"model_type": "longcat_flash", "hidden_size": 8, "num_layers": 2, "vocab_size": 10,
+         "num_attention_heads": 2, "ffn_hidden_size": 16, "expert_ffn_hidden_size": 6,
+         "n_routed_experts": 4, "zero_expert_num": 2, "moe_topk": 3, "q_lora_rank": 6,
+         "kv_lora_rank": 3, "qk_nope_head_dim": 4, "qk_rope_head_dim": 2, "v_head_dim": 4})",
+       4 * (8 * 6 + 6 * 12 + 8 * 5 + 3 * 16 + 64 + 9 + mlp + 16) + 2 * (4 * 3 * 8 * 6 + 6 * 8 + 6) +
+           ends},
+      {"arctic: a dense MLP as wide as the hidden state beside experts, three norms",
+       config("arctic", experts), 4 * (expert_layer + 3 * 64 + 8) + ends},
+      {"gemma4: other heads in windows, and keys that are values in full layers",
+       config("gemma4_text", R"("head_dim": 4, "global_head_dim": 6, "attention_k_eq_v": true,
+         "num_global_key_value_heads": 2, "sliding_window_pattern": 2,
+         "hidden_size_per_layer_input": 0, "tie_word_embeddings": false)"),
+       2 * (attention + 8) + 2 * (8 * 12 + 8 * 12 + 8 * 12 + 12) + 4 * (mlp + 32) + ends},
+      {"gemma4: experts beside the MLP, with norms of their own and of the router",
+       config("gemma4_text", R"("head_dim": 4, "global_head_dim": 4, "num_experts": 3,
+         "top_k_experts": 2, "moe_intermediate_size": 16, "hidden_size_per_layer_input": null,
+         "tie_word_embeddings": false)"),
+       4 * (attention + 8 + 4 * mlp + 3 * 8 + 3 + 8 * 8) + ends},
+      {"afmoe: a gate, four norms, the first layer dense",
+       config("afmoe", R"("head_dim": 4, "num_experts": 3, "num_experts_per_tok": 2,
+         "moe_intermediate_size": 16, "num_shared_experts": 1, "num_dense_layers": 1,
+         "sliding_window": 6)"),
+       4 * (attention + 8 + 64 + 32) + mlp + 3 * (4 * mlp + 3 * 8 + 3) + ends},
+      {"bert: a matrix before the last one, and kinds of sentences",
+       R"({"model_type": "bert", "hidden_size": 8, "num_hidden_layers": 4, "vocab_size": 10,
+         "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 7})",
+       4 * (4 * 64 + 4 * 8 + 2 * 8 * 16 + 16 + 8 + 32) + 80 + (7 + 2) * 8 + 16 + 64 + 8 + 16 + 10},
+      {"gptj: attention and MLP side by side, a bias of the head",
+       R"({"model_type": "gptj", "n_embd": 8, "n_layer": 4, "n_head": 2, "vocab_size": 10})",
+       4 * (4 * 64 + 2 * 8 * 32 + 32 + 8 + 16) + 160 + 10 + 16},
+      {"mpt: no biases, tied",
+       R"({"model_type": "mpt", "d_model": 8, "n_layers": 4, "n_heads": 2, "vocab_size": 10,
+         "attn_config": {"alibi": true}})",
+       4 * (4 * 64 + 2 * 8 * 32 + 16) + 80 + 8},
       {"qwen3_next: three of the delta rule, one of attention with a gate",
        config("qwen3_next", R"("head_dim": 4, "num_experts": 3, "num_experts_per_tok": 2,
          "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16,
@@ -184,6 +233,16 @@ TEST_CASE("families: what is refused, and why") {
            {"another one near", config("gemma5_text", ""), "unknown family of models"},
            {"two stacks", config("t5", ""), "also attends to an encoder"},
            {"shared weights", config("zamba2", ""), "share their weights"},
+           {"compressed positions", config("deepseek_v4", ""), "attention to compressed positions"},
+           {"both sides", config("modernbert", ""), "windows on both sides"},
+           {"embeddings of layers", config("gemma4_text", R"("hidden_size_per_layer_input": 4)"),
+            "embeddings of every layer are not modelled"},
+           {"keys of other layers", config("gemma4_text", R"("hidden_size_per_layer_input": 0,
+             "num_kv_shared_layers": 2)"),
+            "layers that share keys and values"},
+           {"means of layers", config("kimi_linear", R"("attn_res_block_size": 4,
+             "kv_lora_rank": 3, "qk_nope_head_dim": 4, "qk_rope_head_dim": 2, "v_head_dim": 4)"),
+            "a mean of earlier ones"},
            {"shared keys", config("hunyuan_v1_dense", R"("use_cla": true)"), "/use_cla"},
            {"another embedding", config("opt", R"("word_embed_proj_dim": 4,
              "max_position_embeddings": 8)"),

@@ -8,6 +8,7 @@
 #include "models/training/layout.h"
 #include "models/training/memory.h"
 #include "models/training/transformer_file.h"
+#include "study/layout/layout_files.h"
 #include "tests/source_tree.h"
 #include "tests/training_cases.h"
 
@@ -62,6 +63,27 @@ TEST_CASE("published memory: 19 peaks of Megatron-LM on B200 within 2.1 %, half 
   }
   std::sort(errors.begin(), errors.end());
   CHECK(errors[errors.size() / 2] <= 1);
+}
+
+// Embedding and head have 128,256 x 4,096 weights each, a layer 218,112,000: whole weights of 2
+// bytes with gradients of 4, against those of two layers and the gradients of one.
+TEST_CASE("memory: what zero2 and zero3 gather whole may be embedding or head, by hand") {
+  const Transformer model = load_model("llama3.1_8b");
+  const double end = 128256.0 * 4096;
+  const double layer = 218'112'000;
+  const auto gathered_B = [&](const char* words, int64_t stage) {
+    return stage_memory(model, parse_layout(words, ""), 8192, stage).gathered_B;
+  };
+  CHECK(gathered_B("dp8 zero3", 0) == (2 + 4) * end);
+  CHECK(gathered_B("dp8 zero3 gradients=bf16", 0) == (2 + 2) * end);
+  CHECK(gathered_B("dp8 zero2", 0) == 4 * end);
+  CHECK(gathered_B("tp4 dp2 zero3 sp", 0) == doctest::Approx((2 + 4) * end / 4));
+  // A stage between the ends has neither.
+  CHECK(gathered_B("pp4 dp2 ga4 zero3", 1) == doctest::Approx((2 * 2 + 4) * layer));
+  CHECK(gathered_B("pp4 dp2 ga4 zero3", 3) == (2 + 4) * end);
+  // Weights stay whole from pass to pass, embedding and head among them.
+  CHECK(gathered_B("dp8 zero3 reshard=off", 0) ==
+        doctest::Approx(2.0 * static_cast<double>(parameters_of(model).total) + 4 * end));
 }
 
 // Transformer Engine's dummy gradients: 2 bytes for each shape of a matrix, of which a layer of

@@ -175,7 +175,7 @@ TEST_CASE("models: what is refused, in a sentence that names the field") {
     std::string sentence;
   };
   const std::vector<Row> rows = {
-      {"another family", R"({"model_type": "rwkv"})", "unknown family of models \"rwkv\""},
+      {"another family", R"({"model_type": "hyena"})", "unknown family of models \"hyena\""},
       {"neither kind", R"({"hidden": 8})", "the file has neither"},
       {"a list", "[]", "expected a JSON object"},
       {"half of the keys of experts",

@@ -40,7 +40,7 @@ double repeated_values(const Transformer& model, const Layout& layout, LayerKind
   const bool is_single = kind.mixing == Mixing::none || kind.mlp == Mlp::none;
   double inputs = is_single ? 2 : 4;
   if (model.parallel) inputs = model.layer_norms == 1 ? 2 : 3;  // all from one hidden state
-  if (model.layer_norms == 4) inputs += is_single ? 1 : 2;
+  inputs += model.more_norms(kind);
   inputs -= frozen_inputs(model, layout, kind);
   double values = inputs * h + (model.dropout ? (is_single ? 0.5 : 1) * h : 0);
   if (!kind.attends()) return values;
@@ -54,7 +54,9 @@ double repeated_values(const Transformer& model, const Layout& layout, LayerKind
 double mixing_values(const Transformer& model, const Layout& layout, LayerKind kind) {
   if (kind.mixing == Mixing::linear) {  // and behind the convolution; states are computed again
     const LinearMixing& linear = *model.linear;
-    return real(linear.projected() + linear.convolved() + 2 * linear.values());
+    const int64_t kept = linear.projected() + linear.convolved() + 2 * linear.values();
+    const bool has_narrow = linear.kind == LinearKind::kda;  // and decays and gates from these
+    return real(kept + (has_narrow ? 2 * linear.rank + linear.keys() + linear.values() : 0));
   }
   const AttentionWidths widths = attention_widths(model, kind.mixing);
   int64_t values = widths.queries + widths.keys + widths.values + widths.output;
@@ -85,9 +87,9 @@ double mlp_B(const Transformer& model, const Layout& layout, LayerKind kind) {
     case Mlp::experts: {
       const Experts& experts = *model.experts;
       // Ranks that split an expert each have its inputs whole.
-      const double inputs = is_frozen ? 0 : real(model.hidden * layout.expert_tensor);
+      const double inputs = is_frozen ? 0 : real(model.expert_input() * layout.expert_tensor);
       return real(experts.per_token) * 2 * (inputs + matrices * real(experts.width)) +
-             2 * matrices * real(experts.all_shared_width());
+             2 * matrices * real(experts.all_shared_width()) + 2 * real(experts.input);
     }
     case Mlp::none:
       break;

@@ -37,15 +37,19 @@ CastValues cast_values(const Transformer& model, LayerKind kind) {
     }
   }
   const double inner = real(model.mlp_matrices() - 1);
-  const auto add_mlp = [&](double tokens, double width) {
+  const auto add_mlp = [&](double tokens, double input, double width) {
     if (width <= 0) return;
-    cast.forward += tokens * (h + width);
-    cast.backward += tokens * (h + inner * width);
+    cast.forward += tokens * (input + width);
+    cast.backward += tokens * (input + inner * width);
   };
-  if (kind.mlp == Mlp::dense) add_mlp(1, real(model.mlp_width));
+  if (kind.mlp == Mlp::dense) add_mlp(1, h, real(model.mlp_width));
   if (kind.has_experts()) {
-    add_mlp(real(model.experts->per_token), real(model.experts->width));
-    add_mlp(1, real(model.experts->all_shared_width()));
+    add_mlp(real(model.experts->per_token), real(model.expert_input()), real(model.experts->width));
+    add_mlp(1, h, real(model.experts->all_shared_width()));
+    if (model.experts->input > 0) {  // the matrices before and behind the experts
+      cast.forward += h + real(model.experts->input);
+      cast.backward += h + real(model.experts->input);
+    }
   }
   return cast;
 }
@@ -149,13 +153,14 @@ TouchedValues touched_values(const Transformer& model, LayerKind kind) {
   TouchedValues touched;
   touched.norms = (is_single ? 5 : 10) * h;  // a norm reads and writes, a sum with a residual, too
   if (model.parallel) touched.norms -= (model.layer_norms == 1 ? 5 : 3) * h;  // one sum of three
-  if (model.layer_norms == 4) touched.norms += (is_single ? 2 : 4) * h;
+  touched.norms += 2 * model.more_norms(kind) * h;
   if (kind.mlp == Mlp::dense) touched.mlp = real(model.mlp_matrices()) * real(model.mlp_width);
   if (kind.has_experts()) {
     const Experts& experts = *model.experts;
     touched.mlp = real(model.mlp_matrices()) *
                   real(experts.per_token * experts.width + experts.all_shared_width());
-    touched.mlp += 4 * real(experts.per_token) * h;  // sorted by expert, and merged
+    touched.mlp +=
+        4 * real(experts.per_token) * real(model.expert_input());  // sorted by expert, and merged
   }
   const AttentionWidths widths = attention_widths(model, kind.mixing);
   touched.mixing = 2 * real(widths.queries + widths.keys + widths.values);

@@ -26,6 +26,10 @@ void RankMatrices::add_linear(const LinearMixing& linear, double t, double h) {
     add({.columns = real(linear.rank + 2 * linear.key_size), .inner = values});
     add({.columns = values, .inner = real(linear.rank)});
   }
+  if (linear.kind == LinearKind::kda) {  // decays and gates pass through a narrow vector each
+    add({.columns = 2 * real(linear.rank), .inner = h, .split = t, .beside = 2});
+    add({.columns = real(linear.keys()) / t + values, .inner = real(linear.rank), .beside = 2});
+  }
   add({.columns = h, .inner = values});
 }
 
@@ -48,7 +52,9 @@ void RankMatrices::add_attention(const Transformer& model, const Layout& layout,
     add({.columns = real(model.heads * (latent->plain_size + latent->value_size)) / t,
          .inner = real(latent->kv_rank)});
   } else {
-    add({.columns = (queries + real(widths.keys + widths.values)) / t, .inner = h, .beside = 3});
+    const bool has_values = kind.mixing != Mixing::full || !model.keys_are_values;
+    const double made = real(widths.keys + (has_values ? widths.values : 0));
+    add({.columns = (queries + made) / t, .inner = h, .beside = has_values ? 3.0 : 2.0});
   }
   if (model.output_gate) add({.columns = real(widths.output) / t, .inner = h});
   if (const auto& indexer = model.indexer; indexer && kind.mixing == Mixing::full) {
@@ -76,27 +82,30 @@ void RankMatrices::add_experts(const Transformer& model, const Layout& layout) {
   const double t = real(layout.tensor);
   const double h = real(model.hidden);
   add({.of = MatrixOf::router,
-       .columns = real(experts.count + (experts.shared_gate ? 1 : 0)),
+       .columns = real(experts.choices() + (experts.shared_gate ? 1 : 0)),
        .inner = h,
        .split = t});
   add_mlp(model, real(experts.all_shared_width()) / t);
+  const double input = real(model.expert_input());
+  add({.of = MatrixOf::router, .columns = real(experts.input), .inner = h, .split = t});
   const double own = real(experts.count) / real(layout.expert);
   const double visits = real(experts.per_token * layout.expert_tensor);
   const double width = real(experts.width) / real(layout.expert_tensor);
   const double first = real(model.mlp_matrices() - 1);
   add({.of = MatrixOf::experts,
        .columns = first * width,
-       .inner = h,
+       .inner = input,
        .groups = own,
        .split = t,
        .visits = visits,
        .beside = first});
   add({.of = MatrixOf::experts,
-       .columns = h,
+       .columns = input,
        .inner = width,
        .groups = own,
        .split = t,
        .visits = visits});
+  add({.of = MatrixOf::router, .columns = h, .inner = real(experts.input), .split = t});
 }
 
 bool is_adapted(const Layout& layout, const RankMatrix& matrix) {

@@ -355,6 +355,8 @@ LayerTimes one_head_times(const TrainingStep& step) {
   Products products(step, times);
   const bool is_trained = !step.layout.lora.is_used();
   products.add(head_product(step), false, Precision::bf16, is_trained);
+  if (const double h = real(step.model.hidden); step.model.head_matrix)
+    products.add({rows, h / t, h}, false, Precision::bf16, is_trained);
   const double logits = rows * vocabulary / t;
   const double starts = 4 * step.gpu.kernel.s();
   // In kernels of their own: to 4 bytes (6), softmax (16: rows that do not fit on a multiprocessor

@@ -11,7 +11,7 @@ constexpr double fp8_token_B = 1 + 4.0 / 128;  // a value, and a scale for 128 o
 
 double visits_B(const TrainingStep& step, double value_B) {
   return rank_tokens(step) / real(step.layout.tensor) * real(step.model.experts->per_token) *
-         real(step.model.hidden) * value_B;
+         real(step.model.expert_input()) * value_B;
 }
 
 }  // namespace

@@ -193,20 +193,20 @@ Layout parse_layout(const std::string& text, const std::string& where) {
 
 Layout parse_shared_words(const std::string& text, const std::string& where) {
   const Layout layout = parse_layout(text, where);
-  const auto refuse = [&](const std::string& word) {
-    throw InputError(where, word +
-                                " is what a search tries itself; leave it out, or price one "
-                                "layout with --layout");
-  };
-  for (const Size& size : sizes)
-    if (size.member != &Layout::shard_copies && size.member != &Layout::expert_tensor &&
-        layout.*size.member != 1)
-      refuse(size.name + std::to_string(layout.*size.member));
-  if (layout.zero != 0) refuse("zero" + std::to_string(layout.zero));
-  if (layout.sequence_parallel) refuse("sp");
-  if (layout.recompute != Recompute::none) refuse("recompute=" + recompute_text(layout));
-  if (layout.ends_are_layers) refuse("ends=layers");
-  if (!layout.stages.are_even()) refuse("stages=, first= or last=");
+  Layout unused;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const std::string name = set_word(unused, word, where);
+    const bool is_size = std::any_of(sizes.begin(), sizes.end(), [&](const Size& size) {
+      return name == size.name && size.member != &Layout::shard_copies &&
+             size.member != &Layout::expert_tensor;
+    });
+    constexpr std::array others = {"zero", "sp", "recompute", "ends", "stages", "first", "last"};
+    if (is_size || std::find(others.begin(), others.end(), name) != others.end())
+      throw InputError(where, word +
+                                  " is what a search tries itself; leave it out, or price one "
+                                  "layout with --layout");
+  }
   return layout;
 }
 

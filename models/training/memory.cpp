@@ -190,13 +190,14 @@ double widened_B(const Transformer& model, const Layout& layout, const StageLaye
   return bytes_per_weight * most;
 }
 
-// The larger of embedding and head of a stage, whole. Beside layers with few bits, frozen ones are
-// what is largest.
+// The larger of embedding and head of a stage, whole, with its gradients where it is trained.
 double whole_end_B(const Transformer& model, const Layout& layout, const StageLayers& held) {
   const ParameterCount count = end_parameters(model);
   const int64_t head = held.has_head ? (model.tied ? count.embedding : count.head) : 0;
   const int64_t embedding = held.embeds ? count.embedding : 0;
-  return bytes_per_weight * real(std::max(head, embedding)) / real(layout.tensor);
+  const double weight_B = layout.zero == 3 && !layout.keeps_weights ? bytes_per_weight : 0;
+  const double gradient_B = layout.lora.is_used() ? 0 : layout.gradient_B();
+  return (weight_B + gradient_B) * real(std::max(head, embedding)) / real(layout.tensor);
 }
 
 void add_states(const Transformer& model, const Layout& layout, const StageLayers& held,
@@ -221,7 +222,8 @@ void add_states(const Transformer& model, const Layout& layout, const StageLayer
         trained = std::max(
             trained, trained_parts(layout, rank_layer_parameters(model, layout, kind_at(i))).all());
     // From its forward to its backward pass every layer's weights are whole, beside the shards.
-    memory.gathered_B += trained * layout.gradient_B() + 2 * parts.all() + parts.all_frozen_B();
+    memory.gathered_B += std::max(trained * layout.gradient_B(), whole_end_B(model, layout, held)) +
+                         2 * parts.all() + parts.all_frozen_B();
     return;
   }
   double layer_B = 0;
@@ -230,9 +232,7 @@ void add_states(const Transformer& model, const Layout& layout, const StageLayer
       layer_B = std::max(
           layer_B, gathered_B(layout, trained_parts(layout, rank_layer_parameters(model, layout,
                                                                                   kind_at(i)))));
-  memory.gathered_B += layer_B;
-  if (layout.zero == 3 && layout.lora.is_used())
-    memory.gathered_B = std::max(memory.gathered_B, whole_end_B(model, layout, held));
+  memory.gathered_B = std::max(memory.gathered_B + layer_B, whole_end_B(model, layout, held));
 }
 
 // Of one micro-batch, what the layers keep.

@@ -1,6 +1,7 @@
 // Sources: arXiv 2412.19437 (latent attention), arXiv 2512.02556 (the indexer of sparse attention),
 // arXiv 2405.21060 (Mamba-2, section 6: chunks), arXiv 2412.06464 (gated delta rule, section 3),
-// arXiv 2312.00752 (Mamba), arXiv 2405.17381 (lightning attention).
+// arXiv 2510.26692 (Kimi delta attention), arXiv 2312.00752 (Mamba), arXiv 2405.17381 (lightning
+// attention).
 #include "models/training/mixing.h"
 
 #include <algorithm>
@@ -57,7 +58,9 @@ MixingParameters attention_parameters(const Transformer& model, Mixing mixing) {
     all.matrices = latent_matrices(model, widths);
     all.norms += model.latent->query_rank + model.latent->kv_rank;
   } else {
-    all.matrices = h * (widths.queries + widths.keys + widths.values + widths.output);
+    const bool has_values = mixing != Mixing::full || !model.keys_are_values;
+    all.matrices = h * (widths.queries + widths.keys + widths.output);
+    if (has_values) all.matrices += h * widths.values;
   }
   if (model.output_gate) all.matrices += h * widths.output;
   if (const auto& indexer = model.indexer) {
@@ -80,6 +83,11 @@ MixingParameters linear_parameters(const Transformer& model) {
   switch (linear.kind) {
     case LinearKind::delta:
       all.biases += 2 * linear.value_heads;  // steps and decays
+      all.norms += linear.value_size;
+      break;
+    case LinearKind::kda:
+      all.matrices += linear.rank * (2 * h + linear.keys() + values);
+      all.biases += linear.keys() + linear.value_heads;  // steps and decays
       all.norms += linear.value_size;
       break;
     case LinearKind::mamba2:
@@ -121,7 +129,8 @@ double linear_flop_of_position(const LinearMixing& linear, double within) {
   const double state = real(linear.state());
   const double keys_of_values = real(linear.value_heads * linear.key_size);
   switch (linear.kind) {
-    case LinearKind::delta:  // scores twice; keys and values solved for; values; state used thrice
+    case LinearKind::delta:
+    case LinearKind::kda:  // scores twice; keys and values solved for; values; state used thrice
       return 2 * chunk * (3 * keys_of_values + 2 * values) + 6 * state;
     case LinearKind::mamba2:
     case LinearKind::lightning:  // scores; values; a state made and read
@@ -142,6 +151,8 @@ int64_t LinearMixing::projected() const {
   switch (kind) {
     case LinearKind::delta:
       return 2 * keys() + 2 * values() + 2 * value_heads;
+    case LinearKind::kda:
+      return 2 * keys() + values() + value_heads;
     case LinearKind::mamba2:
       return 2 * values() + 2 * keys() + value_heads;
     case LinearKind::mamba:

@@ -78,9 +78,11 @@ struct Indexer {
   bool operator==(const Indexer&) const = default;
 };
 
-// The gated delta rule; Mamba-2; Mamba; attention without softmax whose decay is fixed (lightning).
-enum class LinearKind : uint8_t { delta, mamba2, mamba, lightning };
-inline constexpr Named<LinearKind, 4> linear_kinds{{{"delta", LinearKind::delta},
+// The gated delta rule; the same with a decay of each number of a key (Kimi's); Mamba-2; Mamba;
+// attention without softmax whose decay is fixed (lightning).
+enum class LinearKind : uint8_t { delta, kda, mamba2, mamba, lightning };
+inline constexpr Named<LinearKind, 5> linear_kinds{{{"delta", LinearKind::delta},
+                                                    {"kda", LinearKind::kda},
                                                     {"mamba2", LinearKind::mamba2},
                                                     {"mamba", LinearKind::mamba},
                                                     {"lightning", LinearKind::lightning}}};
@@ -93,7 +95,7 @@ struct LinearMixing {
   int64_t value_size = 0;
   int64_t kernel = 0;  // of the convolution before; lightning has none
   int64_t chunk = 64;  // positions that are computed at once
-  int64_t rank = 0;    // of Mamba: of the vector that makes time steps
+  int64_t rank = 0;    // of the vector that makes time steps (Mamba), decays and gates (kda)
   bool kernel_bias = false;
   bool bias = false;         // of the matrices
   bool norms_parts = false;  // of Mamba: norms of what makes time steps and states

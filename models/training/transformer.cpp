@@ -17,7 +17,9 @@ double rough_parameters(const Transformer& model) {
   double layer = h * real(model.heads) * real(model.head_size) * 5 + 3 * h * real(model.mlp_width);
   if (model.experts) {
     const Experts& experts = *model.experts;
-    layer += 4 * real(experts.width) * real(experts.count) * h + real(experts.count) * (h + 1);
+    layer += 4 * real(experts.width) * real(experts.count) *
+                 real(std::max(experts.input, model.hidden)) +
+             real(experts.choices()) * (h + 1) + 2 * real(experts.input) * h;
     layer += 3 * real(experts.shared) * real(std::max(experts.width, experts.shared_width)) * h;
   }
   if (model.latent) {
@@ -37,10 +39,11 @@ double rough_parameters(const Transformer& model) {
     const double width = real(linear->key_heads) * real(linear->key_size) +
                          real(linear->value_heads) * real(linear->value_size + 1);
     layer += width * (3 * h + 2 * real(linear->kernel) + 2 * real(linear->rank) +
-                      3 * real(linear->key_size) + 8);
+                      3 * real(linear->key_size) + 8) +
+             2 * h * real(linear->rank);
   }
-  return real(model.layers) * (layer + 20 * h) + 2 * (h + 1) * real(model.vocabulary) +
-         h * real(model.positions);
+  return real(model.layers) * (layer + 20 * h) +
+         2 * (h + 1) * real(model.vocabulary + model.hidden) + h * real(model.positions);
 }
 
 [[noreturn]] void fail(const std::string& where, const std::string& sentence) {
@@ -106,6 +109,8 @@ void check_pattern(const Transformer& model, const std::string& where) {
        {is_dense && model.mlp_width == 0, "dense layers need an MLP; its width is 0"},
        {(is_full || is_window) && model.heads == 0, "layers attend, but there are 0 heads"},
        {is_empty, "a layer of the pattern has neither attention nor an MLP"},
+       {is_single && model.layer_norms % 2 != 0,
+        "layers of one part have half of the norms; expected an even number of norms of a layer"},
        {model.parallel && is_single,
         "attention and MLP are side by side (parallel), but a layer of the pattern lacks one"}},
       where);
@@ -120,8 +125,6 @@ void check_mixing(const Transformer& model, const std::string& where) {
               {model.latent && model.query_key_norm != QueryKeyNorm::none,
                "latent attention has norms of its own; leave \"query_key_norm\" out"},
               {model.latent && has_heads, "latent attention has the same heads in every layer"},
-              {model.layer_norms != 1 && model.layer_norms != 2 && model.layer_norms != 4,
-               "expected 1, 2 or 4 norms of a layer"},
               {model.layer_norms == 1 && !model.parallel,
                "one norm of a layer is for attention and MLP side by side (parallel)"}},
              where);
@@ -177,6 +180,11 @@ int64_t Transformer::norm_parameters() const {
   return 0;
 }
 
+double Transformer::more_norms(LayerKind kind) const {
+  const bool is_single = kind.mixing == Mixing::none || kind.mlp == Mlp::none;
+  return layer_norms <= 2 ? 0 : real(layer_norms - 2) / (is_single ? 2 : 1);
+}
+
 LayerParameters layer_parameters(const Transformer& model, LayerKind kind) {
   LayerParameters layer;
   const int64_t h = model.hidden;
@@ -191,10 +199,12 @@ LayerParameters layer_parameters(const Transformer& model, LayerKind kind) {
       break;
     case Mlp::experts: {
       const Experts& experts = *model.experts;
-      layer.router = h * experts.count + (experts.router_bias ? experts.count : 0) +
-                     (experts.shared_gate ? h : 0);
-      layer.experts = matrices * h * experts.width * experts.count;
-      if (experts.bias) layer.expert_biases = ((matrices - 1) * experts.width + h) * experts.count;
+      const int64_t input = model.expert_input();
+      layer.router = h * experts.choices() + (experts.router_bias ? experts.choices() : 0) +
+                     (experts.shared_gate ? h : 0) + 2 * h * experts.input;
+      layer.experts = matrices * input * experts.width * experts.count;
+      if (experts.bias)
+        layer.expert_biases = ((matrices - 1) * experts.width + input) * experts.count;
       layer.mlp_matrices = matrices * h * experts.all_shared_width();
       break;
     }
@@ -215,6 +225,7 @@ ParameterCount end_parameters(const Transformer& model) {
     count.embedding = model.vocabulary * h;
     count.head = model.tied ? 0 : model.vocabulary * h;
     if (model.head_bias) count.head += model.vocabulary;
+    if (model.head_matrix) count.head += h * h + h;
   }
   count.positions = model.positions * h;
   return count;
@@ -249,7 +260,8 @@ double weights_of_token(const Transformer& model, LayerKind kind) {
   double all = real(layer.mixing.matrices) + real(layer.mlp_matrices);
   if (kind.has_experts()) {
     const Experts& experts = *model.experts;
-    all += real(model.hidden) * real(experts.count + (experts.shared_gate ? 1 : 0));
+    all += real(model.hidden) *
+           real(experts.choices() + (experts.shared_gate ? 1 : 0) + 2 * experts.input);
     all += real(layer.experts) / real(experts.count) * real(experts.per_token);
   }
   return all;
@@ -275,7 +287,8 @@ double core_of_layers(const Transformer& model, int64_t sequence, FlopConvention
 
 // Behind the layers, and of images before them.
 double ends_flop(const Transformer& model, double s) {
-  const double head = real(model.vocabulary) * real(model.hidden);
+  const double head =
+      real(model.vocabulary + (model.head_matrix ? model.hidden : 0)) * real(model.hidden);
   if (!model.patches) return 2 * s * head;
   const double values = real(model.patches->side * model.patches->side * model.patches->channels);
   return 2 * head + 2 * (s - 1) * values * real(model.hidden);

@@ -48,11 +48,14 @@ struct Experts {
   int64_t shared_width = 0;  // of each; 0: the same width
   bool shared_gate = false;  // a weight for the shared ones, of each token
   int64_t first_dense = 0;   // so many layers at the start have no experts
+  int64_t empty = 0;         // choices of the router behind which nothing is
+  int64_t input = 0;         // width of what experts get, made by one matrix; 0: the hidden state
   bool router_bias = false;
   bool bias = false;  // of the experts' matrices
   bool operator==(const Experts&) const = default;
 
   int64_t all_shared_width() const { return shared * (shared_width > 0 ? shared_width : width); }
+  int64_t choices() const { return count + empty; }
 };
 
 // Images in place of tokens: square patches become one vector each, and one more stands for all.
@@ -79,12 +82,14 @@ struct Transformer {
   bool tied = false;       // the last matrix is the embedding
   int64_t positions = 0;   // learned ones
   Norm norm = Norm::rms;
-  int64_t layer_norms = 2;  // of a layer that mixes and has an MLP; 4: behind each, too
+  int64_t layer_norms = 2;       // of a layer that mixes and has an MLP; 4: behind each, too
+  bool keys_are_values = false;  // in layers of full attention, which have no matrix for values
   bool embedding_norm = false;
   bool parallel = false;  // attention and MLP side by side, from the same hidden state
   AttentionBias attention_bias = AttentionBias::none;
   bool mlp_bias = false;
   bool head_bias = false;
+  bool head_matrix = false;  // one of hidden x hidden, with a bias, before the last matrix
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
   bool output_gate = false;  // a matrix of its own makes a factor for what attention hands on
   bool sinks = false;        // a score of each head that no position has
@@ -117,6 +122,9 @@ struct Transformer {
   OfKinds<int64_t> kinds() const { return kinds(0, layers); }
   bool mixes(Mixing mixing) const;  // whether any layer does so
   int64_t norm_parameters() const;  // of one norm of the hidden state
+  // Norms of a layer beside the first one of each of its parts.
+  double more_norms(LayerKind kind) const;
+  int64_t expert_input() const { return experts && experts->input > 0 ? experts->input : hidden; }
 };
 
 // Parameters by part, of the whole model.
@@ -140,7 +148,7 @@ ParameterCount end_parameters(const Transformer& model);
 struct LayerParameters {
   MixingParameters mixing;
   int64_t mlp_matrices = 0;  // dense or shared
-  int64_t router = 0;        // with its bias, and the gate of shared experts
+  int64_t router = 0;        // with its bias, the gate of shared experts, and what makes inputs
   int64_t experts = 0;       // matrices
   int64_t expert_biases = 0;
   int64_t mlp_biases = 0;

@@ -47,7 +47,8 @@ Fields fields_of(Window& o) {
 
 Fields fields_of(LinearMixing& o) {
   return {
-      Field("kind", o.kind, "the gated delta rule, Mamba-2, Mamba, or lightning attention")
+      Field("kind", o.kind,
+            "the gated delta rule, Kimi's delta attention, Mamba-2, Mamba, or lightning attention")
           .needed(),
       Field("key_heads", o.key_heads, "heads of keys; groups of Mamba-2; 1 if not given")
           .from(1, most_heads),
@@ -59,7 +60,9 @@ Fields fields_of(LinearMixing& o) {
       Field("kernel", o.kernel, "positions of the convolution; 0 or not given: none").from(0, 1024),
       Field("chunk", o.chunk, "positions that are computed at once; 64 if not given")
           .from(1, most_sequence),
-      Field("rank", o.rank, "Mamba: width of the vector that makes time steps").from(0, most_width),
+      Field("rank", o.rank,
+            "width of the vector that makes time steps (Mamba), or decays and gates (kda)")
+          .from(0, most_width),
       Field("kernel_bias", o.kernel_bias, "the convolution has biases; false if not given"),
       Field("bias", o.bias, "the matrices have biases; false if not given"),
       Field("norms_parts", o.norms_parts,
@@ -80,6 +83,14 @@ Fields fields_of(Experts& o) {
       Field("first_dense", o.first_dense,
             "so many layers at the start have no experts; 0 if not given")
           .from(0, most_model_layers),
+      Field("empty", o.empty,
+            "choices of the router behind which there is no expert; per_token is the mean number "
+            "of experts that a token visits; 0 if not given")
+          .from(0, most_experts),
+      Field("input", o.input,
+            "width of what experts get, which a matrix makes of the hidden state, and another one "
+            "takes back; 0 or not given: the hidden state")
+          .from(0, most_width),
       Field("router_bias", o.router_bias,
             "the router has a bias for each expert; false if not given"),
       Field("bias", o.bias, "the matrices of the experts have biases; false if not given")};
@@ -94,6 +105,7 @@ namespace {
 
 constexpr int64_t usual_sequence = 4096;
 constexpr int64_t most_pattern = 10'000;
+constexpr int64_t most_layer_norms = 8;
 
 struct MlpFields {
   int64_t width = 0;
@@ -123,8 +135,6 @@ Fields fields_of(PatternFields& o) {
               .entries(1, most_pattern, kinds)
               .if_any()};
 }
-
-Json schema_of_layer_norms() { return {{"enum", {1, 2, 4}}}; }
 
 struct ModelFields {
   std::string schema;
@@ -172,8 +182,10 @@ Fields fields_of(ModelFields& o) {
       Field("layer_norms", model.layer_norms,
             "norms of a layer: 2, 4 where there is one behind attention and MLP, too, or 1 with "
             "parallel; 2 if not given")
-          .from(1, 4)
-          .like(schema_of_layer_norms),
+          .from(1, most_layer_norms),
+      Field("keys_are_values", model.keys_are_values,
+            "layers of full attention have no matrix for values, which are the keys; false if not "
+            "given"),
       Field("embedding_norm", model.embedding_norm,
             "A norm behind the embedding; false if not given"),
       Field("query_key_norm", model.query_key_norm,
@@ -185,6 +197,9 @@ Fields fields_of(ModelFields& o) {
       Field("sinks", model.sinks,
             "each head has a score that belongs to no position; false if not given"),
       Field("head_bias", model.head_bias, "the last matrix has a bias; false if not given"),
+      Field("head_matrix", model.head_matrix,
+            "before the last matrix there is one of hidden x hidden, with a bias; false if not "
+            "given"),
       Field("attention_bias", model.attention_bias,
             "which projections have biases; none if not given"),
       Field("dropout", model.dropout,

@@ -1,15 +1,16 @@
 // Configuration files of other programs as flat names and values: command lines and shell scripts
 // ("--micro-batch-size 1", or NAME=value of upper-case variables), YAML ("model.micro_batch_size"),
-// TOML and JSON.
+// TOML, JSON, and what recipes in Python assign.
 //
-// Only what such files are made of is read: words, numbers, flags and tables of them. Lists,
-// anchors and blocks of text are passed over, because nothing that is asked for here is one.
+// Only what such files are made of is read: words, numbers, flags, tables and lists of them.
+// Anchors and blocks of text are passed over, because nothing that is asked for here is one.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "sim/core/json.h"
 
@@ -17,16 +18,19 @@ namespace sgdsim {
 
 class FlatSettings {
  public:
-  enum class Kind : uint8_t { flags, yaml, toml, json };
+  enum class Kind : uint8_t { flags, yaml, toml, json, python };
 
-  // InputError names the file and the line.
-  static FlatSettings read(const std::string& text, const std::string& file);
+  // InputError names the file and the line. `recipe`: which one, of a file in Python with several.
+  static FlatSettings read(const std::string& text, const std::string& file,
+                           const std::string& recipe = "");
 
   Kind kind() const { return kind_; }
   const std::string& file() const { return file_; }
   bool has(const std::string& name) const { return values_.contains(name); }
-  // Of YAML: a list below it, which is passed over.
+  // Of YAML: a list in lines of its own below it, which find() passes over.
   bool is_list(const std::string& name) const { return lists_.contains(name); }
+  // Words of such a list, or of one in brackets; nothing where it is not there.
+  std::optional<std::vector<std::string>> list(const std::string& name) const;
   // Nothing where it is not there, or null.
   std::optional<std::string> find(const std::string& name) const;
   // Of the names, the only one that is there. InputError where two are, and differ.
@@ -36,11 +40,14 @@ class FlatSettings {
   bool flag(const std::string& name, const std::string& value) const;
   [[noreturn]] void fail(const std::string& name, const std::string& sentence) const;
   const std::map<std::string, std::string>& values() const { return values_; }
+  // Of Python: functions and names that it begins with and that are not in the file.
+  const std::set<std::string>& missing() const { return missing_; }
 
  private:
   void read_flags(const std::string& text);
   void read_tables(const std::string& text);
   void resolve_references();
+  void read_python(const std::string& text, const std::string& recipe);
   void read_members(const Json& json, const std::string& prefix);
   void set(const std::string& name, const std::string& value, int line);
 
@@ -48,7 +55,9 @@ class FlatSettings {
   Kind kind_ = Kind::flags;
   std::map<std::string, std::string> values_;
   std::map<std::string, int> lines_;
-  std::set<std::string> lists_;
+  std::map<std::string, std::vector<std::string>> lists_;
+  std::set<std::string> in_branches_;  // of Python: set below an if
+  std::set<std::string> missing_;
 };
 
 }  // namespace sgdsim

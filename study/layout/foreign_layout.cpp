@@ -3,6 +3,7 @@
 
 #include "sim/core/product.h"
 #include "study/layout/foreign_reader.h"
+#include "study/layout/foreign_tuning.h"
 
 namespace sgdsim {
 namespace {
@@ -36,7 +37,7 @@ class Reader : public ForeignReader {
     layout.sequence_parallel = flag({"sequence-parallel"}) && layout.tensor > 1;
     layout.zero = flag({"use-distributed-optimizer"}) ? 1 : 0;
     if (flag({"use-megatron-fsdp", "use-custom-fsdp", "use-torch-fsdp2"}))
-      layout.zero = zero_of_sharding();
+      layout.zero = zero_of_sharding("data-parallel-sharding-strategy");
     layout.shard_copies = size({"num-distributed-optimizer-instances"});
     layout.overlaps = layout.zero > 1 || flag({"overlap-grad-reduce"});
     layout.half_gradients = flag({"grad-reduce-in-bf16"});
@@ -47,8 +48,9 @@ class Reader : public ForeignReader {
     return found_;
   }
 
-  ForeignLayout nemo() {
-    found_.program = "NeMo";
+  // Megatron-Bridge has the same names, in other tables and as recipes in Python.
+  ForeignLayout nemo(bool is_bridge) {
+    found_.program = is_bridge ? "Megatron-Bridge" : "NeMo";
     Layout& layout = found_.layout;
     layout.tensor = size(in_nemo("tensor_model_parallel_size"));
     layout.pipeline = size(in_nemo("pipeline_model_parallel_size"));
@@ -64,26 +66,38 @@ class Reader : public ForeignReader {
                    in_nemo("pipeline_model_parallel_layout"),
                    in_nemo("virtual_pipeline_model_parallel_size"),
                    {}});
-    layout.sequence_parallel = flag(in_nemo("sequence_parallel")) && layout.tensor > 1;
-    const auto optimizer = settings_.find_any({"model.optim.name", "optim.name"});
-    const bool is_sharded = optimizer && optimizer->starts_with("distributed_fused");
-    layout.zero = is_sharded || flag(in_nemo("use_distributed_optimizer")) ? 1 : 0;
-    const Names overlap = {"model.optim.overlap_grad_sync", "optim.overlap_grad_sync"};
-    layout.overlaps = !settings_.find_any(overlap) || flag(overlap);
+    const bool says_sp = settings_.find_any(in_nemo("sequence_parallel")).has_value();
+    layout.sequence_parallel =
+        (flag(in_nemo("sequence_parallel")) || (is_bridge && !says_sp)) && layout.tensor > 1;
+    set_shards_of_nemo(is_bridge);
+    if (is_bridge && layout.tensor > 1 && !says_sp)
+      found_.notes.emplace_back("sequence_parallel is not said and taken to be on");
+    const Names overlap = {"model.optim.overlap_grad_sync", "optim.overlap_grad_sync",
+                           "ddp.overlap_grad_reduce", "comm_overlap.overlap_grad_reduce"};
+    layout.overlaps = layout.zero > 1 || !settings_.find_any(overlap) || flag(overlap);
     const auto gradients =
         settings_.find_any({"model.optim.grad_sync_dtype", "optim.grad_sync_dtype"});
-    layout.half_gradients = gradients && gradients->find("16") != std::string::npos;
+    const Names whole_gradients = {"ddp.grad_reduce_in_fp32",
+                                   "mixed_precision.grad_reduce_in_fp32"};
+    layout.half_gradients = (gradients && gradients->find("16") != std::string::npos) ||
+                            (settings_.find_any(whole_gradients) && !flag(whole_gradients));
     refuse(in_nemo("activations_checkpoint_layers_per_pipeline"));
-    recompute(in_nemo("activations_checkpoint_granularity"),
-              in_nemo("activations_checkpoint_num_layers"),
-              in_nemo("activations_checkpoint_method"));
-    found_.sequence = whole({"model.encoder_seq_length", "encoder_seq_length", "model.seq_length",
-                             "seq_length", "model.data.seq_length"});
+    recompute(with(in_nemo("activations_checkpoint_granularity"), in_nemo("recompute_granularity")),
+              with(in_nemo("activations_checkpoint_num_layers"), in_nemo("recompute_num_layers")),
+              with(in_nemo("activations_checkpoint_method"), in_nemo("recompute_method")));
+    for (const std::string& name : settings_.missing())
+      found_.notes.push_back("what " + name + " sets is not in the file and not read");
+    read_adapters(settings_, found_);
+    read_offload(settings_, model_, found_);
+    found_.sequence =
+        whole({"model.encoder_seq_length", "encoder_seq_length", "model.seq_length", "seq_length",
+               "model.data.seq_length", "dataset.seq_length", "dataset.sequence_length"});
     const Names nodes = {"trainer.num_nodes", "num_nodes"};
     const Names devices = {"trainer.devices", "devices"};
     const bool says_gpus = settings_.find_any(nodes) && settings_.find_any(devices);
-    batches(in_nemo("micro_batch_size"), in_nemo("global_batch_size"),
-            says_gpus ? gpus_in_all(nodes, devices) : 0);
+    batches(
+        in_nemo("micro_batch_size"), in_nemo("global_batch_size"),
+        says_gpus ? gpus_in_all(nodes, devices) : whole({"num_gpus"}, 1, most_gpus).value_or(0));
     return found_;
   }
 
@@ -170,7 +184,28 @@ class Reader : public ForeignReader {
   }
   static Names in_nemo(const std::string& name) {
     return {"model." + name,    name,           "trainer.strategy." + name,
-            "strategy." + name, "data." + name, "model.data." + name};
+            "strategy." + name, "data." + name, "model.data." + name,
+            "train." + name};
+  }
+  static Names with(Names names, const Names& more) {
+    names.insert(names.end(), more.begin(), more.end());
+    return names;
+  }
+  // Recipes of Megatron-Bridge have a distributed optimizer unless they say that they do not.
+  void set_shards_of_nemo(bool is_bridge) {
+    Layout& layout = found_.layout;
+    const auto optimizer = settings_.find_any({"model.optim.name", "optim.name"});
+    const bool is_sharded = optimizer && optimizer->starts_with("distributed_fused");
+    const Names distributed =
+        with(in_nemo("use_distributed_optimizer"),
+             {"ddp.use_distributed_optimizer", "optimizer.use_distributed_optimizer"});
+    const bool is_said = settings_.find_any(distributed).has_value();
+    layout.zero = is_sharded || flag(distributed) || (is_bridge && !is_said) ? 1 : 0;
+    const Names fsdp =
+        with(in_nemo("use_megatron_fsdp"), {"ddp.use_megatron_fsdp", "dist.use_megatron_fsdp"});
+    if (flag(fsdp)) layout.zero = zero_of_sharding("ddp.data_parallel_sharding_strategy");
+    if (is_bridge && !is_said && layout.zero == 1)
+      found_.notes.emplace_back("use_distributed_optimizer is not said and taken to be on (zero1)");
   }
   // torchrun says so beside Megatron's flags; 0: nobody says.
   int64_t named_gpus() {
@@ -273,15 +308,14 @@ class Reader : public ForeignReader {
     const int64_t layers = *whole(names);
     return quotient(name, quotient(name, model_.layers + ends, found_.layout.pipeline), layers);
   }
-  int zero_of_sharding() {
-    const auto strategy = settings_.find("data-parallel-sharding-strategy");
+  int zero_of_sharding(const std::string& name) {
+    const auto strategy = settings_.find(name);
     if (!strategy || *strategy == "optim_grads_params") return 3;
     if (*strategy == "optim_grads") return 2;
     if (*strategy == "optim") return 1;
     if (*strategy == "no_shard") return 0;
-    settings_.fail("data-parallel-sharding-strategy",
-                   unknown_name("strategy", *strategy,
-                                {"no_shard", "optim", "optim_grads", "optim_grads_params"}));
+    settings_.fail(name, unknown_name("strategy", *strategy,
+                                      {"no_shard", "optim", "optim_grads", "optim_grads_params"}));
   }
   void recompute(const Names& granularity, const Names& layers, const Names& method) {
     const auto value = settings_.find_any(granularity);
@@ -333,10 +367,16 @@ ForeignLayout foreign_layout(const FlatSettings& settings, const GpuCount& gpus,
         return checked(layout_of_torchtitan(settings, gpus, model), settings);
       break;
     case FlatSettings::Kind::yaml:
+      if (has_prefix(settings, "distributed.") && has_prefix(settings, "step_scheduler."))
+        return checked(layout_of_automodel(settings, gpus, model), settings);
       for (const auto& [name, value] : settings.values())
         if (name.ends_with("tensor_model_parallel_size") || name.ends_with("micro_batch_size"))
-          return checked(reader.nemo(), settings);
+          return checked(
+              reader.nemo(has_prefix(settings, "train.") || has_prefix(settings, "ddp.")),
+              settings);
       break;
+    case FlatSettings::Kind::python:
+      return checked(reader.nemo(true), settings);
     case FlatSettings::Kind::json:
       if (has_prefix(settings, "zero_optimization.") || has_prefix(settings, "train_"))
         return checked(reader.deepspeed(), settings);
@@ -344,8 +384,8 @@ ForeignLayout foreign_layout(const FlatSettings& settings, const GpuCount& gpus,
   }
   throw InputError(settings.file(),
                    "expected a layout: a file of schema " + std::string(layout_schema) +
-                       ", flags of Megatron-LM, YAML of NeMo, JSON of DeepSpeed or TOML of "
-                       "torchtitan");
+                       ", flags of Megatron-LM, YAML of NeMo, a recipe of Megatron-Bridge, JSON of "
+                       "DeepSpeed or TOML of torchtitan");
 }
 
 }  // namespace sgdsim

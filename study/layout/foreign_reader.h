@@ -110,5 +110,7 @@ class ForeignReader {
 
 ForeignLayout layout_of_torchtitan(const FlatSettings& settings, const GpuCount& gpus,
                                    const Transformer& model);
+ForeignLayout layout_of_automodel(const FlatSettings& settings, const GpuCount& gpus,
+                                  const Transformer& model);
 
 }  // namespace sgdsim

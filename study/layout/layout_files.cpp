@@ -102,7 +102,7 @@ NamedFile load_beside(const Value& value, const std::string& kind,
 }
 
 bool is_layout_file(const std::string& text) {
-  for (const char* ending : {".json", ".sh", ".yaml", ".yml", ".toml", ".txt"})
+  for (const char* ending : {".json", ".sh", ".yaml", ".yml", ".toml", ".txt", ".py"})
     if (text.ends_with(ending)) return true;
   return text.find('/') != std::string::npos || is_there(text);
 }
@@ -198,10 +198,16 @@ Gpu gpu_in(const Value& value) {
 ForeignLayout load_layout(const std::string& text, const std::string& where, const GpuCount& gpus,
                           const Transformer& model) {
   const bool is_flags = text.starts_with("--");
-  if (!is_flags && !is_layout_file(text))
+  if (!is_flags && !is_layout_file(text) && text.find(".py:") == std::string::npos)
     return {.program = "", .layout = parse_layout(text, where), .is_text = true};
-  const std::string content = is_flags ? text : read_text(text);
-  const FlatSettings settings = FlatSettings::read(content, is_flags ? where : text);
+  // "FILE.py:NAME": a recipe of several.
+  constexpr std::string_view python = ".py:";
+  const std::size_t named = is_flags ? std::string::npos : text.rfind(python);
+  const bool has_name = named != std::string::npos;
+  const std::string file = has_name ? text.substr(0, named + python.size() - 1) : text;
+  const std::string recipe = has_name ? text.substr(named + python.size()) : "";
+  const std::string content = is_flags ? text : read_text(file);
+  const FlatSettings settings = FlatSettings::read(content, is_flags ? where : file, recipe);
   if (settings.find("schema"))
     return {.program = "", .layout = read_layout(Document::parse(content, text).root())};
   ForeignLayout found = foreign_layout(settings, gpus, model);
@@ -233,10 +239,12 @@ ClusterFile load_cluster(const std::string& file, int64_t gpus) {
 }
 
 void check_sequence(const Transformer& model, int64_t sequence, const std::string& where) {
-  if (model.positions > 0 && sequence > model.positions)
+  // Some of those that are learned are for other things, such as kinds of sentences.
+  const int64_t most =
+      model.longest > 0 ? std::min(model.positions, model.longest) : model.positions;
+  if (model.positions > 0 && sequence > most)
     throw InputError(where, "a sequence of " + std::to_string(sequence) + " is longer than the " +
-                                std::to_string(model.positions) +
-                                " positions that the model has learned");
+                                std::to_string(most) + " positions that the model has learned");
 }
 
 std::shared_ptr<const PackedDocuments> load_documents(const std::string& text,

@@ -73,6 +73,11 @@ void finish(SuiteResult& suite) {
     if (result.row->use == RowUse::held && !result.wrong.empty())
       suite.breaches.push_back(result.file->name + ", " + result.row->label + ", " +
                                result.row->point + ": " + result.wrong);
+  const CaseFile& first = *suite.cases.front().file;
+  if (!suite.breaches.empty() && suite.cases.size() == 1 && first.name != suite.name)
+    suite.breaches.push_back("the tolerance is that of all cases of the suite \"" + suite.name +
+                             "\" together, and only " + first.name +
+                             " is here; give the files of all of them");
 }
 
 SuiteResult& suite_for(const CaseFile& file, std::vector<SuiteResult>& suites) {

@@ -57,6 +57,17 @@ constexpr Family attention_rows[] = {
      .bias_key = "attention_bias",
      .query_key_norm = QueryKeyNorm::head,
      .windows = Windows::pattern},
+    {.name = "gemma4_text",
+     .otherwise = R"({"head_dim": 256, "global_head_dim": 512, "sliding_window": 512,
+                      "sliding_window_pattern": 6, "tie_word_embeddings": true,
+                      "hidden_size_per_layer_input": 256})",
+     .layer_norms = 4,
+     .bias = all,
+     .bias_key = "attention_bias",
+     .query_key_norm = QueryKeyNorm::head,
+     .windows = Windows::pattern,
+     .may_have_experts = true,
+     .read = read_gemma4},
     {.name = "glm", .bias = qkv, .bias_key = "attention_bias"},
     {.name = "glm4", .layer_norms = 4, .bias = qkv, .bias_key = "attention_bias"},
     {.name = "chatglm",
@@ -194,6 +205,36 @@ constexpr Family attention_rows[] = {
 }  // namespace
 
 std::span<const Family> attention_families() { return attention_rows; }
+
+// Layers with windows have heads of their own. Where all layers have experts, the MLP is beside
+// them, with norms before and behind each; the router has one, too, and a factor for each expert.
+void read_gemma4(const Keys& keys, Transformer& model) {
+  if (keys.whole_or({"hidden_size_per_layer_input"}, 0, 0, most_width) > 0)
+    keys.value()
+        .child("hidden_size_per_layer_input")
+        .fail("embeddings of every layer are not modelled");
+  if (keys.whole_or({"num_kv_shared_layers"}, 0, 0, most_model_layers) > 0)
+    keys.value()
+        .child("num_kv_shared_layers")
+        .fail("layers that share keys and values are not modelled");
+  if (model.window) {
+    model.window->kv_heads = model.kv_heads;
+    model.window->head_size = model.head_size;
+  }
+  model.head_size = keys.whole({"global_head_dim"}, 1, most_heads);
+  model.keys_are_values = keys.flag_or({"attention_k_eq_v"}, false);
+  if (model.keys_are_values)
+    model.kv_heads = keys.whole_or({"num_global_key_value_heads"}, model.kv_heads, 1, most_heads);
+  if (!keys.flag_or({"enable_moe_block"}, true)) {
+    model.experts.reset();
+    model.mlp_pattern.clear();
+  }
+  if (!model.experts) return;
+  model.layer_norms = 8;
+  model.experts->shared = 1;
+  model.experts->shared_width = model.mlp_width;
+  model.experts->router_bias = true;
+}
 
 // Falcon has one key for all heads, or groups in its newer layers, which have two norms.
 void read_falcon(const Keys& keys, Transformer& model) {

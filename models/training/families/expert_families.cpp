@@ -1,4 +1,6 @@
 // Families whose layers, or some of them, have experts.
+#include <algorithm>
+
 #include "models/training/families/family.h"
 
 namespace sgdsim {
@@ -104,6 +106,30 @@ constexpr Family expert_rows[] = {
      .query_key_norm_key = "use_qk_norm",
      .has_experts = true,
      .read = read_hunyuan},
+    {.name = "deepseek", .bias = all, .bias_key = "attention_bias", .has_experts = true},
+    {.name = "bailing_moe",
+     .bias = qkv,
+     .bias_key = "use_qkv_bias",
+     .query_key_norm = QueryKeyNorm::head,
+     .query_key_norm_key = "use_qk_norm",
+     .has_experts = true,
+     .read = read_bailing},
+    {.name = "afmoe",
+     .otherwise = R"({"sliding_window_pattern": 4})",
+     .layer_norms = 4,
+     .query_key_norm = QueryKeyNorm::head,
+     .windows = Windows::pattern,
+     .has_experts = true,
+     .router_bias = true,
+     .read = read_afmoe},
+    {.name = "arctic", .has_experts = true, .experts_are_mlps = true, .read = read_arctic},
+    {.name = "longcat_flash", .has_experts = true, .is_latent = true, .read = read_longcat},
+    {.name = "exaone_moe",
+     .query_key_norm = QueryKeyNorm::head,
+     .has_experts = true,
+     .router_bias = true,
+     .read = read_exaone4},
+    {.name = "grok-1", .layer_norms = 4, .has_experts = true, .experts_are_mlps = true},
     {.name = "dbrx", .norm = Norm::scale, .has_experts = true, .experts_are_mlps = true},
 };
 
@@ -141,6 +167,49 @@ void read_hunyuan(const Keys& keys, Transformer& model) {
     keys.value().child("use_cla").fail("layers that share keys and values are not modelled");
   if (model.experts && model.experts->shared == 0 && keys.flag_or({"use_mixed_mlp_moe"}, false))
     model.experts->shared = 1;
+}
+
+void read_bailing(const Keys& keys, Transformer& model) {
+  if (keys.flag_or({"use_bias"}, false))
+    keys.value()
+        .child("use_bias")
+        .fail("biases of the last matrix of attention alone are not modelled");
+  model.experts->router_bias = keys.flag_or({"moe_router_enable_expert_bias"}, false);
+}
+
+void read_afmoe(const Keys& /*keys*/, Transformer& model) { model.output_gate = true; }
+
+// A dense MLP, as wide as the hidden state and with a norm of its own, beside the experts.
+void read_arctic(const Keys& keys, Transformer& model) {
+  if (!keys.flag_or({"parallel_attn_mlp_res"}, true)) return;
+  model.layer_norms = 3;
+  model.experts->shared = 1;
+  model.experts->shared_width = model.hidden;
+}
+
+// A layer of the file is attention and a dense MLP, twice; its experts, of which some are nothing,
+// take the input of the first MLP and are added at the end.
+void read_longcat(const Keys& keys, Transformer& model) {
+  Experts& experts = *model.experts;
+  if (2 * model.layers > most_model_layers)
+    keys.value().fail("expected at most " + std::to_string(most_model_layers / 2) + " layers");
+  model.layers *= 2;
+  model.mlp_pattern = {Mlp::experts, Mlp::dense};
+  experts.shared = 1;
+  experts.shared_width = experts.width == model.mlp_width ? 0 : model.mlp_width;
+  experts.router_bias = true;
+  experts.empty = keys.whole_or({"zero_expert_num"}, 0, 0, most_experts);
+  const int64_t chosen = experts.per_token;
+  const int64_t choices = experts.choices();
+  experts.per_token = std::max<int64_t>(1, (2 * chosen * experts.count + choices) / (2 * choices));
+  model.notes.emplace_back(
+      "each layer is counted as two layers of attention and an MLP, the first with experts beside "
+      "it: what they exchange is not hidden under the second");
+  if (experts.empty > 0)
+    model.notes.push_back("of the " + std::to_string(chosen) + " experts that a token chooses, " +
+                          std::to_string(experts.per_token) +
+                          " are taken to compute, as many as if it chose evenly among all " +
+                          std::to_string(choices));
 }
 
 void read_indexer_keys(const Keys& keys, Transformer& model) {

@@ -44,6 +44,7 @@ struct Family {
 };
 
 std::span<const Family> attention_families();  // attention, and a dense MLP
+std::span<const Family> early_families();
 std::span<const Family> expert_families();
 std::span<const Family> linear_families();
 
@@ -57,11 +58,23 @@ void read_phi(const Keys& keys, Transformer& model);
 void read_exaone4(const Keys& keys, Transformer& model);
 void read_images(const Keys& keys, Transformer& model);
 
+void read_gemma4(const Keys& keys, Transformer& model);
+void read_encoder(const Keys& keys, Transformer& model);
+void read_gptj(const Keys& keys, Transformer& model);
+void read_bigcode(const Keys& keys, Transformer& model);
+void read_mpt(const Keys& keys, Transformer& model);
+void read_first_qwen(const Keys& keys, Transformer& model);
+void read_apertus(const Keys& keys, Transformer& model);
+
 void read_gpt_oss(const Keys& keys, Transformer& model);
 void read_llama4(const Keys& keys, Transformer& model);
 void read_qwen2_moe(const Keys& keys, Transformer& model);
 void read_phimoe(const Keys& keys, Transformer& model);
 void read_hunyuan(const Keys& keys, Transformer& model);
+void read_bailing(const Keys& keys, Transformer& model);
+void read_afmoe(const Keys& keys, Transformer& model);
+void read_arctic(const Keys& keys, Transformer& model);
+void read_longcat(const Keys& keys, Transformer& model);
 void read_indexer_keys(const Keys& keys, Transformer& model);
 
 void read_qwen3_next(const Keys& keys, Transformer& model);
@@ -71,6 +84,7 @@ void read_jamba(const Keys& keys, Transformer& model);
 void read_granite_hybrid(const Keys& keys, Transformer& model);
 void read_bamba(const Keys& keys, Transformer& model);
 void read_nemotron_h(const Keys& keys, Transformer& model);
+void read_kimi_linear(const Keys& keys, Transformer& model);
 void read_minimax(const Keys& keys, Transformer& model);
 
 // Steps that every family takes, where its keys are there.

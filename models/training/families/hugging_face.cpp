@@ -20,6 +20,7 @@ constexpr std::array aliases = {
     Alias{"xverse", "llama"},
     Alias{"internlm2", "llama"},
     Alias{"internlm3", "llama"},
+    Alias{"helium", "llama"},
     Alias{"llava", "llama"},
     Alias{"llava_next", "llama"},
     Alias{"idefics3", "llama"},
@@ -41,11 +42,19 @@ constexpr std::array aliases = {
     Alias{"qwen3_5_moe", "qwen3_next"},
     Alias{"qwen3_5_moe_text", "qwen3_next"},
     Alias{"gemma3", "gemma3_text"},
+    Alias{"gemma4", "gemma4_text"},
+    Alias{"gemma4_unified", "gemma4_text"},
+    Alias{"gemma4_unified_text", "gemma4_text"},
     Alias{"paligemma", "gemma"},
+    Alias{"xlm-roberta", "roberta"},
+    Alias{"camembert", "roberta"},
+    Alias{"codegen", "gptj"},
+    Alias{"bailing_moe_v2", "bailing_moe"},
     Alias{"llama4", "llama4_text"},
     Alias{"glm4v", "glm4"},
     Alias{"glm4v_text", "glm4"},
     Alias{"glm4v_moe", "glm4_moe"},
+    Alias{"solar_open", "glm4_moe"},
     Alias{"glm4v_moe_text", "glm4_moe"},
     Alias{"kimi_k2", "deepseek_v3"},
     Alias{"kimi_k25", "deepseek_v3"},
@@ -69,6 +78,11 @@ struct Refusal {
   const char* reason;
 };
 constexpr const char* two_stacks = "a decoder that also attends to an encoder is not modelled";
+constexpr const char* other_states = "states that are updated in other ways are not modelled";
+constexpr const char* two_towers = "two models side by side, of images and texts, are not modelled";
+constexpr const char* pooled = "a head that attends to all patches is not modelled";
+constexpr const char* relative =
+    "positions relative to each other, with matrices of their own, are not modelled";
 constexpr std::array refusals = {
     Refusal{"t5", two_stacks},
     Refusal{"mt5", two_stacks},
@@ -92,6 +106,31 @@ constexpr std::array refusals = {
     Refusal{"zamba", "layers that share their weights are not modelled"},
     Refusal{"zamba2", "layers that share their weights are not modelled"},
     Refusal{"albert", "layers that share their weights are not modelled"},
+    Refusal{"deepseek_v4",
+            "attention to compressed positions, and several hidden states side by side, are not "
+            "modelled"},
+    Refusal{"glm5_next", "several hidden states side by side are not modelled"},
+    Refusal{"glm5_next_text", "several hidden states side by side are not modelled"},
+    Refusal{"modernbert", "windows on both sides of a position are not modelled"},
+    Refusal{"deberta", relative},
+    Refusal{"deberta-v2", relative},
+    Refusal{"xlnet", relative},
+    Refusal{"siglip", two_towers},
+    Refusal{"siglip2", two_towers},
+    Refusal{"clip", two_towers},
+    Refusal{"siglip_vision_model", pooled},
+    Refusal{"siglip2_vision_model", pooled},
+    Refusal{"clip_vision_model", "a norm before the first layer is not modelled"},
+    Refusal{"dinov2", "factors of every layer (LayerScale) are not modelled"},
+    Refusal{"swin", "stages of other widths are not modelled"},
+    Refusal{"rwkv", other_states},
+    Refusal{"rwkv7", other_states},
+    Refusal{"recurrent_gemma", other_states},
+    Refusal{"xlstm", other_states},
+    Refusal{"gpt_neo", "biases of the last matrix of attention alone are not modelled"},
+    Refusal{"mimo_v2_flash", "heads whose values are narrower than their keys are not modelled"},
+    Refusal{"step3", "queries of all heads from one narrow vector are not modelled"},
+    Refusal{"diffllama", "differences of two attentions are not modelled"},
     Refusal{"lfm2", "layers that mix by a convolution alone are not modelled"},
     Refusal{"lfm2_moe", "layers that mix by a convolution alone are not modelled"},
 };
@@ -105,8 +144,8 @@ const Names latent_keys = {"q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "q
 // Where a model of several inputs keeps its language model.
 const Names wrapper_keys = {"text_config", "llm_config", "language_config", "thinker_config"};
 
-const std::array<std::span<const Family>, 3>& all_families() {
-  static const std::array<std::span<const Family>, 3> all = {attention_families(),
+const std::array<std::span<const Family>, 4>& all_families() {
+  static const std::array<std::span<const Family>, 4> all = {attention_families(), early_families(),
                                                              expert_families(), linear_families()};
   return all;
 }
@@ -220,6 +259,12 @@ void read_predictions(const Keys& keys, Transformer& model) {
   for (const char* key : {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"}) {
     const int64_t count = keys.whole_or({key}, 0, 0, most_predictions);
     if (count == 0) continue;
+    const LayerKind last = model.layer(model.layers - 1);
+    if (last.mixing == Mixing::none || last.mlp == Mlp::none) {
+      model.notes.emplace_back("modules that predict further tokens (" + std::string(key) +
+                               ") are of several layers each, and left out");
+      continue;
+    }
     model.predictions = count;
     model.notes.emplace_back("modules that predict further tokens (" + std::string(key) +
                              ") are trained with the model and not counted in its parameters; "

@@ -11,15 +11,17 @@ namespace {
 const Names count_names = {"num_local_experts", "num_experts", "n_routed_experts",
                            "moe_num_experts"};
 const Names visit_names = {"num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k",
-                           "moe_top_k"};
+                           "moe_top_k",           "top_k_experts"};
 const Names width_names = {"moe_intermediate_size", "expert_ffn_hidden_size"};
 const Names shared_names = {"n_shared_experts", "num_shared_experts", "num_shared_expert",
                             "moe_num_shared_experts"};
 const Names shared_width_names = {"shared_expert_intermediate_size",
                                   "moe_shared_expert_intermediate_size",
                                   "shared_intermediate_size"};
-const Names first_names = {"first_k_dense_replace", "moe_layer_start_index"};
-const Names step_names = {"decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval"};
+const Names first_names = {"first_k_dense_replace", "first_last_k_dense_replace",
+                           "moe_layer_start_index", "num_dense_layers"};
+const Names step_names = {"decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval",
+                          "moe_layer_frequency"};
 
 constexpr Named<Mixing, 13> layer_names{{{"full_attention", Mixing::full},
                                          {"attention", Mixing::full},
@@ -51,6 +53,14 @@ std::vector<bool> layers_with_experts(const Keys& keys, const Transformer& model
   } else {
     const int64_t frequency = keys.whole_or({"moe_layer_freq"}, 1, 1, most_model_layers);
     for (std::size_t i = 0; i < has.size(); ++i) has[i] = has[i] && i % at(frequency) == 0;
+  }
+  if (keys.has("is_moe_layer")) {
+    const Value list = keys.value().child("is_moe_layer");
+    if (list.size() != has.size())
+      list.fail("expected an entry for each of the " + std::to_string(has.size()) +
+                " layers, got " + std::to_string(list.size()));
+    const std::vector<Value> entries = list.items();
+    for (std::size_t i = 0; i < has.size(); ++i) has[i] = entries[i].flag();
   }
   for (const int64_t layer : keys.list_or_none("mlp_only_layers", most_model_layers))
     if (layer < model.layers) has[at(layer)] = false;

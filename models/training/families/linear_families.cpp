@@ -73,6 +73,11 @@ constexpr Family linear_rows[] = {
      .may_have_experts = true,
      .router_bias = true,
      .read = read_nemotron_h},
+    {.name = "kimi_linear",
+     .may_have_experts = true,
+     .router_bias = true,
+     .is_latent = true,
+     .read = read_kimi_linear},
     {.name = "minimax",
      .otherwise = R"({"block_size": 256})",
      .has_experts = true,
@@ -223,15 +228,24 @@ void read_granite_hybrid(const Keys& keys, Transformer& model) {
     model.linear = hybrid_mamba2(keys, model);
 }
 
+// Newer files have a list of words.
+std::string letters_of(const Value& pattern) {
+  if (!pattern.json().is_array()) return pattern.text();
+  constexpr Named<char, 4> words{{{"mamba", 'M'}, {"attention", '*'}, {"mlp", '-'}, {"moe", 'E'}}};
+  std::string letters;
+  for (const Value& item : pattern.items())
+    letters += named_in(words, "kind of layers", item.text(), item.where());
+  return letters;
+}
+
 // Each layer is one thing: M a state, * attention, - an MLP, E experts.
 void read_nemotron_h(const Keys& keys, Transformer& model) {
-  const Value pattern = keys.at({"hybrid_override_pattern"}, "a letter for each layer");
-  const std::string letters = pattern.text();
+  const Value pattern =
+      keys.at({"hybrid_override_pattern", "layers_block_type"}, "a letter for each layer");
+  const std::string letters = letters_of(pattern);
   if (static_cast<int64_t>(letters.size()) != model.layers)
     pattern.fail("expected a letter for each of the " + std::to_string(model.layers) +
                  " layers, got " + std::to_string(letters.size()));
-  if (keys.has("moe_latent_size"))
-    keys.value().child("moe_latent_size").fail("experts of narrower vectors are not modelled");
   std::vector<Mixing> mixing;
   std::vector<Mlp> mlp;
   for (const char letter : letters) {
@@ -243,7 +257,10 @@ void read_nemotron_h(const Keys& keys, Transformer& model) {
   }
   model.mixing_pattern = shortest_period(mixing);
   model.mlp_pattern = shortest_period(mlp);
-  if (letters.find('E') == std::string::npos) model.experts.reset();
+  if (letters.find('E') == std::string::npos)
+    model.experts.reset();
+  else
+    model.experts->input = keys.whole_or({"moe_latent_size"}, 0, 1, most_width);
   if (letters.find('M') == std::string::npos) return;
   model.linear = mamba2_of(keys, {.heads = "mamba_num_heads",
                                   .head_size = "mamba_head_dim",
@@ -253,6 +270,42 @@ void read_nemotron_h(const Keys& keys, Transformer& model) {
                                   .chunk = "chunk_size",
                                   .kernel_bias = "use_conv_bias",
                                   .bias = "mamba_proj_bias"});
+}
+
+// Layers are counted from 1. Decays and gates come by vectors as wide as a head.
+void read_kimi_linear(const Keys& keys, Transformer& model) {
+  if (keys.whole_or({"attn_res_block_size"}, 0, 0, most_model_layers) > 0)
+    keys.value()
+        .child("attn_res_block_size")
+        .fail("layers whose input is a mean of earlier ones are not modelled");
+  if (keys.has("routed_expert_hidden_size"))
+    keys.value()
+        .child("routed_expert_hidden_size")
+        .fail("norms of experts' narrower inputs are not modelled");
+  const Keys linear(keys.at({"linear_attn_config"}, "heads and numbers of linear layers"), "{}");
+  if (linear.flag_or({"use_full_rank_gate"}, false))
+    keys.value()
+        .child("linear_attn_config")
+        .child("use_full_rank_gate")
+        .fail("gates of linear layers that no narrow vector makes are not modelled");
+  std::vector<Mixing> kinds(at(model.layers), Mixing::full);
+  bool is_any = false;
+  for (const int64_t layer : linear.list_or_none("kda_layers", most_model_layers))
+    if (layer >= 1 && layer <= model.layers) {
+      kinds[at(layer - 1)] = Mixing::linear;
+      is_any = true;
+    }
+  if (!is_any) return;
+  model.mixing_pattern = shortest_period(kinds);
+  const int64_t heads = linear.whole({"num_heads"}, 1, most_heads);
+  const int64_t size = linear.whole({"head_dim"}, 1, most_heads);
+  model.linear = LinearMixing{.kind = LinearKind::kda,
+                              .key_heads = heads,
+                              .key_size = size,
+                              .value_heads = heads,
+                              .value_size = size,
+                              .kernel = linear.whole({"short_conv_kernel_size"}, 1, 1024),
+                              .rank = size};
 }
 
 // Lightning attention has as many heads for keys as for queries; older files say 0 for it in

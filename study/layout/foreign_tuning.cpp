@@ -1,0 +1,114 @@
+// Keys of NeMo 1 (model.peft), of Megatron-Bridge (peft) and of NeMo AutoModel (peft).
+#include "study/layout/foreign_tuning.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace sgdsim {
+namespace {
+
+constexpr int64_t usual_rank = 32;  // of LoRA in NeMo and in Megatron-Bridge
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+const std::vector<std::string> ranks = {"peft.dim", "model.peft.dim",
+                                        "model.peft.lora_tuning.adapter_dim",
+                                        "peft.lora_tuning.adapter_dim"};
+
+// Whether there are adapters: by the name of the method, or by their rank.
+bool has_adapters(const FlatSettings& settings) {
+  for (const char* name :
+       {"model.peft.peft_scheme", "peft.peft_scheme", "peft_scheme", "peft._target_", "peft"}) {
+    const auto value = settings.find(name);
+    if (!value || lower(*value) == "none") continue;
+    const std::string method = lower(*value);
+    if (method.find("dora") != std::string::npos || method.find("lora") == std::string::npos)
+      settings.fail(name, "is not modelled; lora is");
+    return true;
+  }
+  return settings.find_any(ranks).has_value();
+}
+
+bool has_part(const std::string& module, const std::vector<const char*>& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const char* part) { return module.find(part) != std::string::npos; });
+}
+
+// Of the matrices with adapters: those of attention, of the MLP, or all. A part of either is none.
+void read_products(const FlatSettings& settings, Lora& lora) {
+  for (const char* name : {"peft.target_modules", "model.peft.lora_tuning.target_modules",
+                           "peft.lora_tuning.target_modules", "model.peft.target_modules"}) {
+    const auto modules = settings.list(name);
+    if (!modules) continue;
+    std::array<bool, 4> has{};  // inputs and output of attention, of the MLP
+    for (const std::string& module : *modules) {
+      if (module == "all" || module == "*" || module == "*_proj") has = {true, true, true, true};
+      if (module == "attention_all") has[0] = has[1] = true;
+      if (module == "mlp_all") has[2] = has[3] = true;
+      if (has_part(module, {"qkv", "q_proj"})) has[0] = true;
+      if (has_part(module, {"linear_proj", "attention_dense", "o_proj"})) has[1] = true;
+      if (has_part(module, {"fc1", "gate_proj", "up_proj"})) has[2] = true;
+      if (has_part(module, {"fc2", "down_proj"})) has[3] = true;
+    }
+    if (has[0] != has[1] || has[2] != has[3] || !(has[0] || has[2]))
+      settings.fail(name,
+                    "adapters of some matrices of attention or of the MLP are not modelled; of all "
+                    "of either they are (lora=16:attention, lora=16:mlp)");
+    if (!has[0]) lora.products = LoraProducts::mlp;
+    if (!has[2]) lora.products = LoraProducts::attention;
+    return;
+  }
+}
+
+}  // namespace
+
+void read_adapters(const FlatSettings& settings, ForeignLayout& found) {
+  if (!has_adapters(settings)) return;
+  Lora& lora = found.layout.lora;
+  lora.rank = usual_rank;
+  if (const auto rank = settings.find_any(ranks)) {
+    const auto name = std::find_if(ranks.begin(), ranks.end(),
+                                   [&](const auto& one) { return settings.find(one).has_value(); });
+    lora.rank = settings.whole(*name, *rank, 1, most_lora_rank);
+  } else {
+    found.notes.push_back("the rank of adapters is taken to be " + std::to_string(usual_rank) +
+                          ", as where nothing is said");
+  }
+  read_products(settings, lora);
+  found.notes.emplace_back(
+      "adapters of matrices that lie side by side are counted as one pair for each");
+}
+
+void read_offload(const FlatSettings& settings, const Transformer& model, ForeignLayout& found) {
+  const auto any = [&](const std::string& name) -> std::optional<std::string> {
+    for (const std::string& whole : {"model." + name, name, "optimizer." + name}) {
+      const auto value = settings.find(whole);
+      if (value && lower(*value) != "false" && *value != "0") return whole;
+    }
+    return {};
+  };
+  if (const auto name = any("cpu_offloading_weights"))
+    settings.fail(*name, "weights that the host keeps are not modelled");
+  if (const auto name = any("fine_grained_activation_offloading"))
+    settings.fail(*name, "outputs of single operations that the host keeps are not modelled");
+  Offload& offload = found.layout.offload;
+  if (any("optimizer_cpu_offload")) offload.of = OffloadOf::optimizer;
+  if (const auto part = any("optimizer_offload_fraction"); part && any("optimizer_cpu_offload") &&
+                                                           settings.find(*part) != "1.0" &&
+                                                           settings.find(*part) != "1")
+    settings.fail(*part, "a part of the optimizer's states on the host is not modelled");
+  const auto layers = any("cpu_offloading_num_layers");
+  if (!layers) return;
+  const int64_t of_stage =
+      std::max<int64_t>(1, model.layers / std::max<int64_t>(1, found.layout.pipeline));
+  const int64_t moved =
+      std::min(of_stage, settings.whole(*layers, *settings.find(*layers), 1, model.layers));
+  offload.of = offload.moves_optimizer() ? OffloadOf::both : OffloadOf::activations;
+  offload.percent = std::max<int64_t>(1, (100 * moved + of_stage / 2) / of_stage);
+}
+
+}  // namespace sgdsim
