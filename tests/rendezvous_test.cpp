@@ -132,6 +132,37 @@ TEST_CASE("rendezvous: where a start-up keeps ports busy, too; no formula has it
   }
 }
 
+TEST_CASE("rendezvous: steps of training wait, too, at every fidelity that has messages") {
+  Json cluster = star(4, "mpi");
+  const auto step = [&](const Json& of, const char* fidelity) {
+    const Temporary file(Temporary::Kind::file, of.dump());
+    return call_sgdsim({"run", "resnet50_v100", "-c", file.name(), "--set", "strategy=naive",
+                        "--fidelity", fidelity, "--format", "json"});
+  };
+  const auto step_us = [&](const Json& of, const char* fidelity) {
+    const Ran run = step(of, fidelity);
+    INFO(run.log);
+    REQUIRE(run.exit_code == 0);
+    return Json::parse(run.out)["iteration_ps"].get<double>() / 1e6;
+  };
+  CHECK(step(cluster, "closed_form").exit_code == 2);
+  Json never = cluster;
+  never["nic"].erase("rendezvous");
+  // Rings of four, one after the other: six steps of each gradient, whose chunks have as many bytes
+  // as it has parameters.
+  const Json trace =
+      Document::read(SGDSIM_SOURCE_DIR "/traces/data/resnet50_v100.json").root().json();
+  int waiting = 0;
+  for (const Json& layer : trace["layers"])
+    waiting += layer["parameters"].get<int64_t>() >= 65'536 ? 1 : 0;
+  REQUIRE(waiting > 10);
+  const double more_us = waiting * 6 * 2 * start_up_us;
+  CHECK(step_us(cluster, "message") - step_us(never, "message") ==
+        doctest::Approx(more_us).epsilon(0.01));
+  CHECK(step_us(cluster, "flow") - step_us(never, "flow") ==
+        doctest::Approx(more_us).epsilon(0.01));
+}
+
 TEST_CASE("rendezvous: of single hosts, of segments, and of all messages") {
   const auto reduce_us = [](const Json& cluster) {
     return collective_us(cluster, {"linear", "reduce", 1 << 12});

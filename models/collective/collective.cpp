@@ -87,6 +87,10 @@ bool Algorithm::offers(Operation operation) const {
   return std::find(operations.begin(), operations.end(), operation) != operations.end();
 }
 
+std::optional<Duration> Algorithm::formula(const CollectiveJob& job) const {
+  return job.cost.at(job.bytes()).rendezvous ? std::nullopt : closed_form(job);
+}
+
 const Algorithm& algorithm_named(const std::string& name, const std::string& where) {
   std::vector<std::string> names;
   for (const Algorithm& algorithm : algorithms()) {
@@ -113,9 +117,7 @@ std::optional<Duration> closed_form_of(const Algorithm& algorithm, const Collect
   Duration sum;
   for (const CollectiveJob& one : one_by_one(algorithm, job)) {
     if (costs_nothing(one)) continue;
-    // No formula has what a receiver waits for while its sender goes on.
-    const bool is_agreed = one.cost.at(one.bytes()).rendezvous;
-    const auto time = is_agreed ? std::nullopt : algorithm.closed_form(one);
+    const auto time = algorithm.formula(one);
     if (!time) return std::nullopt;
     sum += one.start() + *time;
   }

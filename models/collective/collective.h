@@ -161,6 +161,8 @@ struct Algorithm {
   bool (*streams)(const CollectiveOptions& options) = nullptr;
 
   bool offers(Operation operation) const;
+  // closed_form, where it holds: no formula has what receivers wait for while senders go on.
+  std::optional<Duration> formula(const CollectiveJob& job) const;
 };
 
 // By name; the error lists the known ones.

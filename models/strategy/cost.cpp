@@ -305,7 +305,7 @@ std::optional<Duration> MessageCost::known(const Transfer& transfer, CollectiveJ
   if (const auto* algorithm = std::get_if<const Algorithm*>(&exchange_)) {
     std::optional<Network> network;
     prepare(scratch, transfer, network);
-    std::optional<Duration> time = (*algorithm)->closed_form(scratch);
+    std::optional<Duration> time = (*algorithm)->formula(scratch);
     if (time) *time += scratch.start();
     return time;
   }

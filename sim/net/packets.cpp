@@ -93,10 +93,7 @@ void Packets::connect(uint32_t number, const Parcel& parcel, bool is_wanted, Tim
   conversation.version_ = versions_[number];
   conversation.has_left_ = parcel.waits_for_receiver || !parcel.tells_when_free;
   if (!is_wanted) return;
-  if (parcel.leg.agreed > Duration())
-    set_timer(conversation, now + parcel.leg.agreed);
-  else
-    start(conversation, now);
+  parcel.leg.agreed > Duration() ? want(number, now) : start(conversation, now);
 }
 
 void Packets::want(uint32_t message, Time now) {
