@@ -93,10 +93,11 @@ class Graph {
 
  private:
   struct Engine;
+  const Engine& engine() const;
   std::vector<Vertex> vertices_;
   std::vector<Connection> connections_;
   std::vector<int> vertex_of_worker_;
-  std::unique_ptr<Engine> engine_;
+  mutable std::unique_ptr<Engine> engine_;  // from the first search on
 };
 
 }  // namespace sgdsim

@@ -88,7 +88,7 @@ class Field {
   template <class Least, class Most>
   Field from(Least least, Most most) && {
     if constexpr (std::is_integral_v<Most>)
-      most_ = most;
+      most_ = static_cast<int64_t>(most);
     else
       most_ = whole_limit(most);
     most_number_ = static_cast<double>(most);
