@@ -158,6 +158,11 @@ void Graph::connect(Connection connection) {
   connections_.push_back(std::move(connection));
 }
 
+void Graph::shrink_to_fit() {
+  vertices_.shrink_to_fit();
+  connections_.shrink_to_fit();
+}
+
 // Graphs of which nobody asks all routes to a worker need none of it.
 const Graph::Engine& Graph::engine() const {
   if (engine_) return *engine_;

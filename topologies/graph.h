@@ -76,6 +76,7 @@ class Graph {
 
   int add(Vertex vertex);  // its number; workers are added in any order, each once
   void connect(Connection connection);
+  void shrink_to_fit();
 
   const std::vector<Vertex>& vertices() const { return vertices_; }
   const std::vector<Connection>& connections() const { return connections_; }

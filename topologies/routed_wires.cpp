@@ -48,6 +48,7 @@ RoutedWires::RoutedWires(Graph graph, const RouteChoice& choice)
       search_(graph_),
       closed_(2 * graph_.connections().size()),
       last_(at(graph_.workers())) {
+  graph_.shrink_to_fit();
   std::vector<int> links(graph_.vertices().size());
   const std::vector<Connection>& connections = graph_.connections();
   for (const Connection& one : connections) {
@@ -112,7 +113,7 @@ bool RoutedWires::open(std::span<const uint32_t> resources, bool is_open) {
   if (!is_new) return false;
   tables_.clear();
   has_choices_.reset();
-  for (LastRoute& last : last_) last.to = -1;
+  for (LastRoutes& last : last_) last = {};
   return true;
 }
 
@@ -156,9 +157,8 @@ const Ways& RoutedWires::all_ways_to(int goal) {
 
 bool RoutedWires::find(const Parcel& parcel, Part, std::vector<ResourceUse>& uses) {
   if (parcel.from == parcel.to) return true;
-  LastRoute& last = last_[at(parcel.from)];
-  if (last.to == parcel.to) {
-    uses.insert(uses.end(), last.uses.begin(), last.uses.end());
+  if (const KnownRoute* known = known_route(parcel.from, parcel.to); known != nullptr) {
+    uses.insert(uses.end(), known->uses.begin(), known->uses.end());
     return true;
   }
   const std::size_t before = uses.size();
@@ -170,11 +170,25 @@ bool RoutedWires::find(const Parcel& parcel, Part, std::vector<ResourceUse>& use
                                           : walk(parcel, from, gate.vertex, ways, uses)))
     return false;
   if (!gate.is_own) add(gate.way_in, 1, uses);
-  if (choice_.routing != Routing::hashed) {
-    last.to = parcel.to;
-    last.uses.assign(uses.begin() + static_cast<std::ptrdiff_t>(before), uses.end());
-  }
+  if (choice_.routing != Routing::hashed)
+    keep_route(parcel.from, parcel.to, std::span(uses).subspan(before));
   return true;
+}
+
+RoutedWires::KnownRoute* RoutedWires::known_route(int from, int to) {
+  for (KnownRoute& one : last_[at(from)].known)
+    if (one.to == to) return &one;
+  return nullptr;
+}
+
+void RoutedWires::keep_route(int from, int to, std::span<const ResourceUse> uses) {
+  constexpr std::size_t most_known = 8;
+  LastRoutes& last = last_[at(from)];
+  if (last.known.size() < most_known) last.known.emplace_back();
+  KnownRoute& place = last.known[last.oldest];
+  last.oldest = (last.oldest + 1) % most_known;
+  place.to = to;
+  place.uses.assign(uses.begin(), uses.end());
 }
 
 void RoutedWires::add(uint32_t way, double share, std::vector<ResourceUse>& uses) const {

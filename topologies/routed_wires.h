@@ -83,11 +83,19 @@ class RoutedWires : public Resources, private Roads {
   RouteSearch search_;
   std::optional<bool> has_choices_;
   Ways closed_;
-  struct LastRoute {
-    int to = -1;
+  struct KnownRoute {
+    int to = 0;
     std::vector<ResourceUse> uses;
   };
-  std::vector<LastRoute> last_;  // of each worker, where routes do not differ between flows
+  // Of each worker to those to whom it sends again and again, where routes do not differ between
+  // flows.
+  struct LastRoutes {
+    std::vector<KnownRoute> known;
+    std::size_t oldest = 0;
+  };
+  KnownRoute* known_route(int from, int to);
+  void keep_route(int from, int to, std::span<const ResourceUse> uses);
+  std::vector<LastRoutes> last_;
 };
 
 // Workers at one switch, each by a link of its own.

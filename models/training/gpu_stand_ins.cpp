@@ -26,21 +26,22 @@ struct StageTalk {
 class AllGroups {
  public:
   AllGroups(const Layout& layout, int workers_per_node)
-      : schedule_(static_cast<uint32_t>(layout.gpus())),
-        groups_(layout, workers_per_node, schedule_) {
+      : schedule_(static_cast<uint32_t>(layout.gpus())) {
+    GpuGroups groups(layout, workers_per_node, schedule_);
     for (int64_t gpu = 0; gpu < layout.gpus(); ++gpu) {
-      const GpuGroups::OfGpu places = groups_.of(gpu);
+      const GpuGroups::OfGpu places = groups.of(gpu);
       if (layout.context > 1) context_next_.push_back(places[GroupKind::context].neighbour(1));
     }
+    labels_ = groups.labels();
   }
   uint32_t count() const { return static_cast<uint32_t>(schedule_.groups()); }
   const std::vector<int>& members(uint32_t group) const { return schedule_.group(group); }
-  uint64_t label(uint32_t group) const { return groups_.labels()[group]; }
+  uint64_t label(uint32_t group) const { return labels_[group]; }
   int64_t context_next(int64_t gpu) const { return context_next_[at(gpu)]; }
 
  private:
-  RankSchedule schedule_;
-  GpuGroups groups_;
+  RankSchedule schedule_;  // its groups
+  std::vector<uint64_t> labels_;
   std::vector<int64_t> context_next_;
 };
 

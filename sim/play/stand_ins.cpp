@@ -113,9 +113,15 @@ std::size_t Alikeness::messages_of(const Program& program, int workers) {
     const int rounds = different_rounds(*phase);
     if (static_cast<double>(rounds) * workers > static_cast<double>(most_messages))
       return most_messages + 1;
-    for (int worker = 0; worker < workers; ++worker)
-      for (int round = 0; phase->team.takes_part(worker) && round < rounds; ++round)
+    for (int worker = 0; worker < workers; ++worker) {
+      if (!phase->team.takes_part(worker)) continue;
+      if (phase->talk == Talk::shift) {
+        sum += static_cast<std::size_t>(rounds);
+        continue;
+      }
+      for (int round = 0; round < rounds; ++round)
         sum += phase->receiver(round, phase->team.relative(worker)) >= 0 ? std::size_t{1} : 0;
+    }
   }
   return sum;
 }

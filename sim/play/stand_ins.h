@@ -118,7 +118,6 @@ class Alikeness {
     uint64_t label = 0;
     uint32_t from = 0;
     uint32_t to = 0;
-    auto operator<=>(const Message&) const = default;
   };
   // Who waits for each other.
   struct Meeting {

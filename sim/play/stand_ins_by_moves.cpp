@@ -166,16 +166,22 @@ Pairs pairs_of(std::span<const PlayedProgram> programs, const StandIns& all) {
 }  // namespace
 
 void Alikeness::sort_by_sender() {
-  std::sort(messages_.begin(), messages_.end(), [](const Message& one, const Message& other) {
-    return std::tie(one.from, one.label, one.to) < std::tie(other.from, other.label, other.to);
-  });
-  messages_.erase(std::unique(messages_.begin(), messages_.end()), messages_.end());
   first_of_.assign(colours_.size() + 1, 0);
   for (const Message& one : messages_) ++first_of_[one.from + 1];
   std::partial_sum(first_of_.begin(), first_of_.end(), first_of_.begin());
+  std::vector<uint32_t> next(first_of_.begin(), first_of_.end() - 1);
+  std::vector<Message> sorted(messages_.size());
+  for (const Message& one : messages_) sorted[next[one.from]++] = one;
+  messages_ = std::move(sorted);
+  for (std::size_t worker = 0; worker < colours_.size(); ++worker)
+    std::sort(messages_.begin() + first_of_[worker], messages_.begin() + first_of_[worker + 1],
+              [](const Message& one, const Message& other) {
+                return std::tie(one.label, one.to) < std::tie(other.label, other.to);
+              });
 }
 
-// What each sends is what the one sends in whose place it is, to whom is in the receiver's.
+// What each sends is what the one sends in whose place it is, to whom is in the receiver's; what
+// is sent twice is there twice.
 bool Alikeness::changes_nothing(const Places& places) const {
   if (!is_like(colours_, places)) return false;
   for (std::size_t worker = 0; worker < places.size(); ++worker) {
