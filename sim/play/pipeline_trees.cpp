@@ -5,19 +5,19 @@
 // which have passed.
 #include <algorithm>
 #include <cassert>
-#include <compare>
 #include <numeric>
 #include <utility>
 
 #include "sim/core/event_queue.h"
+#include "sim/core/prefetch.h"
 #include "sim/play/pipeline_engine.h"
 #include "sim/work/tree_edges.h"
 
 namespace sgdsim {
 namespace {
 
-// Where an edge of the trees stands.
-struct Edge : TreeEdge {
+// Where an edge of the trees stands, in one line of the cache.
+struct alignas(64) Edge : TreeEdge {
   int64_t sent = 0;
   int64_t complete = 0;  // blocks that are complete at `to`
   Time taken;            // of the last block; a jittered one does not overtake it
@@ -27,13 +27,21 @@ struct Edge : TreeEdge {
   int rank = 0;                  // by flow, hop and number
 };
 
+static_assert(sizeof(Edge) == 64);
+
 // Of an edge that could start: which goes first.
 struct Turn {
-  int priority_class = 0;
-  int64_t block = 0;
+  int64_t order = 0;  // by the class, and by the block
   int rank = 0;
   int edge = 0;
-  auto operator<=>(const Turn&) const = default;
+  bool operator<(const Turn& other) const {
+    return order != other.order ? order < other.order : rank < other.rank;
+  }
+};
+
+struct Port {
+  Time out_free;
+  Time in_free;
 };
 
 enum class Kind : uint8_t { look, taken, complete };
@@ -74,9 +82,9 @@ class PipelinePlayer {
     queue_ = {};
     const auto size = static_cast<std::size_t>(pipeline_.team.size);
     const std::size_t ports = pipeline_.link_duplex ? edges_.size() : size;
-    out_free_.assign(ports, Time());
-    in_free_.assign(ports, Time());
+    ports_.assign(ports, {});
     fold_free_.assign(size, Time());
+    there_.assign(size * pipeline_.flows.size(), 0);
     for (std::size_t v = 0; v < size; ++v) fold_free_[v] = clock(static_cast<int>(v));
     for (Edge& edge : edges_) {
       edge.sent = edge.complete = 0;
@@ -85,13 +93,20 @@ class PipelinePlayer {
       out_free(edge) = clock(edge.from);
       in_free(edge) = clock(edge.to);
     }
+    for (int f = 0; f < flows(); ++f)
+      for (int v = 0; v < pipeline_.team.size; ++v) there(f, v) = available_at(f, v);
     for (std::size_t e = 0; e < edges_.size(); ++e) candidates_.push_back(static_cast<int>(e));
     start_what_can(first_start());
     while (!queue_.empty()) {
       const auto first = queue_.pop();
       const Time now = first.time;
+      fetch();
       happen(now, first.payload);
-      while (queue_.another_now()) happen(now, queue_.pop().payload);
+      while (queue_.another_now()) {
+        const Happening next = queue_.pop().payload;
+        fetch();
+        happen(now, next);
+      }
       start_what_can(now);
     }
     finish();
@@ -101,8 +116,16 @@ class PipelinePlayer {
   Time& clock(int v) {
     return clocks_[static_cast<std::size_t>(pipeline_.team.colleague(base_, v))];
   }
-  Time& out_free(const Edge& edge) { return out_free_[static_cast<std::size_t>(edge.out_port)]; }
-  Time& in_free(const Edge& edge) { return in_free_[static_cast<std::size_t>(edge.in_port)]; }
+  Time& out_free(const Edge& edge) {
+    return ports_[static_cast<std::size_t>(edge.out_port)].out_free;
+  }
+  Time& in_free(const Edge& edge) { return ports_[static_cast<std::size_t>(edge.in_port)].in_free; }
+  int flows() const { return static_cast<int>(pipeline_.flows.size()); }
+  // Of the blocks of a flow: those that a member has.
+  int64_t& there(int f, int v) {
+    return there_[static_cast<std::size_t>(v) * pipeline_.flows.size() +
+                  static_cast<std::size_t>(f)];
+  }
   const TreeFlow& flow_of(const Edge& edge) const {
     return pipeline_.flows[static_cast<std::size_t>(edge.flow)];
   }
@@ -114,6 +137,9 @@ class PipelinePlayer {
                             [&](int e) { return edges_[static_cast<std::size_t>(e)].complete; });
   }
   Leg leg_of(const Edge& e, int64_t block) const;
+  void note_there(int f, int v);
+  void fetch() const;
+  void fetch_for_try(const Edge& edge);
   void happen(Time now, const Happening& happening);
   void start_what_can(Time now);
   void try_edge(int e, Time now);
@@ -128,7 +154,9 @@ class PipelinePlayer {
   TreeEdges trees_;
   int base_ = 0;
   std::vector<Edge> edges_;
-  std::vector<Time> out_free_, in_free_, fold_free_;
+  std::vector<Port> ports_;
+  std::vector<Time> fold_free_;
+  std::vector<int64_t> there_;
   std::vector<int> candidates_;
   std::vector<Turn> by_priority_;  // candidates
   EventQueue<Happening> queue_;
@@ -150,6 +178,35 @@ Leg PipelinePlayer::leg_of(const Edge& e, int64_t block) const {
   return Wires::scaled(leg, jitter_.factor(stage_, round, static_cast<uint64_t>(from)));
 }
 
+// And of the flows that begin where this one ends.
+void PipelinePlayer::note_there(int f, int v) {
+  there(f, v) = available_at(f, v);
+  for (int next = 0; next < flows(); ++next)
+    if (pipeline_.flows[static_cast<std::size_t>(next)].released_by == f &&
+        trees_.into(next, v).empty())
+      note_there(next, v);
+}
+
+// With 65,536 members a block waits for memory longer than it is worked on.
+void PipelinePlayer::fetch() const {
+  const auto edge_of = [this](const Happening& one) -> const Edge& {
+    return edges_[static_cast<std::size_t>(one.edge)];
+  };
+  queue_.look_ahead(
+      [&](const Happening& one) {
+        if (one.kind == Kind::complete) trees_.fetch_behind(edge_of(one));
+        if (one.kind == Kind::taken)
+          prefetch(fold_free_[static_cast<std::size_t>(edge_of(one).to)]);
+      },
+      [&](const Happening& one) { prefetch(edge_of(one)); });
+}
+
+void PipelinePlayer::fetch_for_try(const Edge& edge) {
+  prefetch(out_free(edge));
+  prefetch(in_free(edge));
+  prefetch(there(edge.flow, edge.from));
+}
+
 void PipelinePlayer::happen(Time now, const Happening& happening) {
   Edge& at = edge(happening.edge);
   switch (happening.kind) {
@@ -165,6 +222,7 @@ void PipelinePlayer::happen(Time now, const Happening& happening) {
     }
     case Kind::complete: {
       ++at.complete;
+      note_there(at.flow, at.to);
       trees_.for_each_behind(at, [&](int e) { candidates_.push_back(e); });
       return;
     }
@@ -172,24 +230,32 @@ void PipelinePlayer::happen(Time now, const Happening& happening) {
 }
 
 void PipelinePlayer::start_what_can(Time now) {
+  constexpr std::size_t far = 8;
+  constexpr int block_bits = 40;
   by_priority_.clear();
-  for (const int e : candidates_) {
-    const Edge& it = edges_[static_cast<std::size_t>(e)];
-    by_priority_.push_back({flow_of(it).priority_class, it.sent, it.rank, e});
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    if (i + far < candidates_.size()) prefetch(edge(candidates_[i + far]));
+    const Edge& it = edge(candidates_[i]);
+    const int64_t its_class = flow_of(it).priority_class;
+    by_priority_.push_back({(its_class << block_bits) + it.sent, it.rank, candidates_[i]});
   }
   candidates_.clear();
   std::sort(by_priority_.begin(), by_priority_.end());
   // Starting an edge never makes another one able to start, so one pass is enough.
   int before = -1;
-  for (const Turn& turn : by_priority_)
-    if (turn.edge != std::exchange(before, turn.edge)) try_edge(turn.edge, now);
+  for (std::size_t i = 0; i < by_priority_.size(); ++i) {
+    if (i + 2 * far < by_priority_.size()) prefetch(edge(by_priority_[i + 2 * far].edge));
+    if (i + far < by_priority_.size()) fetch_for_try(edge(by_priority_[i + far].edge));
+    const int e = by_priority_[i].edge;
+    if (e != std::exchange(before, e)) try_edge(e, now);
+  }
 }
 
 void PipelinePlayer::try_edge(int e, Time now) {
   Edge& it = edge(e);
   const int64_t block = it.sent;
   if (block >= trees_.blocks(it.flow)) return;
-  if (available_at(it.flow, it.from) <= block) return;  // its completion will look again
+  if (there(it.flow, it.from) <= block) return;  // its completion will look again
   const Leg leg = leg_of(it, block);
   const Time possible = std::max(out_free(it), in_free(it) - leg.flight);
   if (possible > now) {
@@ -217,7 +283,7 @@ void PipelinePlayer::try_edge(int e, Time now) {
   // The next block, if it is there, waits for the ports that this one has just taken. Its flight is
   // its own, where messages are jittered.
   if (it.sent == trees_.blocks(it.flow)) return;
-  if (available_at(it.flow, it.from) <= it.sent) return;
+  if (there(it.flow, it.from) <= it.sent) return;
   const Time again = std::max(out_free(it), in_free(it) - leg_of(it, it.sent).flight);
   if (it.looks_at > again) {
     it.looks_at = again;
