@@ -75,6 +75,12 @@ class PipelinePlayer {
       return std::pair(edge(a).flow, edge(a).hop) < std::pair(edge(b).flow, edge(b).hop);
     });
     for (std::size_t i = 0; i < order.size(); ++i) edge(order[i]).rank = static_cast<int>(i);
+    if (jitter.on() || !wires.network().is_uniform()) return;
+    for (const TreeFlow& flow : pipeline.flows) {
+      std::vector<Leg>& legs = legs_.emplace_back();
+      for (const BlockRun& run : flow.blocks)
+        legs.push_back(wires.leg(0, 0, run.size_B, folds(flow)));
+    }
   }
 
   void play_team(int base) {
@@ -136,6 +142,7 @@ class PipelinePlayer {
     return trees_.available(f, v,
                             [&](int e) { return edges_[static_cast<std::size_t>(e)].complete; });
   }
+  bool folds(const TreeFlow& flow) const { return pipeline_.reduces && flow.to_root; }
   Leg leg_of(const Edge& e, int64_t block) const;
   void note_there(int f, int v);
   void fetch() const;
@@ -154,6 +161,7 @@ class PipelinePlayer {
   TreeEdges trees_;
   int base_ = 0;
   std::vector<Edge> edges_;
+  std::vector<std::vector<Leg>> legs_;  // of each flow's runs of blocks, where all pairs are alike
   std::vector<Port> ports_;
   std::vector<Time> fold_free_;
   std::vector<int64_t> there_;
@@ -169,10 +177,10 @@ Time PipelinePlayer::first_start() {
 }
 
 Leg PipelinePlayer::leg_of(const Edge& e, int64_t block) const {
+  if (!legs_.empty()) return legs_[static_cast<std::size_t>(e.flow)][trees_.run_of(e.flow, block)];
   const int from = pipeline_.team.colleague(base_, e.from);
   const int to = pipeline_.team.colleague(base_, e.to);
-  const bool folds = pipeline_.reduces && flow_of(e).to_root;
-  const Leg leg = wires_.leg(from, to, trees_.block_B(e.flow, block), folds);
+  const Leg leg = wires_.leg(from, to, trees_.block_B(e.flow, block), folds(flow_of(e)));
   if (!jitter_.on()) return leg;
   const uint64_t round = (static_cast<uint64_t>(e.flow) << 48U) + static_cast<uint64_t>(block);
   return Wires::scaled(leg, jitter_.factor(stage_, round, static_cast<uint64_t>(from)));
@@ -236,6 +244,8 @@ void PipelinePlayer::start_what_can(Time now) {
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     if (i + far < candidates_.size()) prefetch(edge(candidates_[i + far]));
     const Edge& it = edge(candidates_[i]);
+    if (it.sent == trees_.blocks(it.flow) || there(it.flow, it.from) <= it.sent)
+      continue;  // what brings a block will look again
     const int64_t its_class = flow_of(it).priority_class;
     by_priority_.push_back({(its_class << block_bits) + it.sent, it.rank, candidates_[i]});
   }
@@ -254,8 +264,6 @@ void PipelinePlayer::start_what_can(Time now) {
 void PipelinePlayer::try_edge(int e, Time now) {
   Edge& it = edge(e);
   const int64_t block = it.sent;
-  if (block >= trees_.blocks(it.flow)) return;
-  if (there(it.flow, it.from) <= block) return;  // its completion will look again
   const Leg leg = leg_of(it, block);
   const Time possible = std::max(out_free(it), in_free(it) - leg.flight);
   if (possible > now) {
@@ -266,14 +274,14 @@ void PipelinePlayer::try_edge(int e, Time now) {
   }
   const Time first_byte = now + leg.flight;
   const Time taken = std::max(first_byte + std::max(leg.in_busy, leg.transit), it.taken);
-  const bool folds = pipeline_.reduces && flow_of(it).to_root;
-  const bool in_series = folds && !pipeline_.reduce_overlaps;
+  const bool is_folded = folds(flow_of(it));
+  const bool in_series = is_folded && !pipeline_.reduce_overlaps;
   const Time complete = in_series ? taken + leg.fold : taken;
   out_free(it) = now + leg.out_busy;
   in_free(it) = in_series ? complete : first_byte + leg.in_busy;
   it.taken = taken;
   ++it.sent;
-  const Kind next = folds && pipeline_.reduce_overlaps ? Kind::taken : Kind::complete;
+  const Kind next = is_folded && pipeline_.reduce_overlaps ? Kind::taken : Kind::complete;
   queue_.push(complete, {next, e, block});
   if (log_ != nullptr)
     log_->push_back({pipeline_.team.colleague(base_, it.from),

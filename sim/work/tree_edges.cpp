@@ -1,7 +1,6 @@
 // Depths first, then an edge from every member that has a parent.
 #include "sim/work/tree_edges.h"
 
-#include <cassert>
 #include <numeric>
 
 namespace sgdsim {
@@ -54,13 +53,11 @@ void TreeEdges::add(int number) {
   }
 }
 
-double TreeEdges::block_B(int flow, int64_t block) const {
-  for (const BlockRun& run : pipeline_->flows[at(flow)].blocks) {
-    if (block < run.count) return run.size_B;
-    block -= run.count;
-  }
-  assert(false);
-  return 0;
+std::size_t TreeEdges::run_of(int flow, int64_t block) const {
+  const std::vector<BlockRun>& runs = pipeline_->flows[at(flow)].blocks;
+  std::size_t run = 0;
+  for (; block >= runs[run].count; ++run) block -= runs[run].count;
+  return run;
 }
 
 }  // namespace sgdsim

@@ -26,7 +26,11 @@ class TreeEdges {
   std::span<const int> into(int flow, int member) const { return into_.of(place(flow, member)); }
   std::span<const int> from(int flow, int member) const { return from_.of(place(flow, member)); }
   int64_t blocks(int flow) const { return blocks_[at(flow)]; }
-  double block_B(int flow, int64_t block) const;
+  // Among the runs of equal blocks of the flow.
+  std::size_t run_of(int flow, int64_t block) const;
+  double block_B(int flow, int64_t block) const {
+    return pipeline_->flows[at(flow)].blocks[run_of(flow, block)].size_B;
+  }
   // How many blocks of the flow are complete at the member, if `complete(edge)` are at an edge's
   // end.
   template <class Complete>
