@@ -4,12 +4,14 @@
 // so a look is never too late. Memory is per edge; blocks of an edge go in order, so a count says
 // which have passed.
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <numeric>
 #include <utility>
 
 #include "sim/core/event_queue.h"
 #include "sim/core/prefetch.h"
+#include "sim/core/sort_keys.h"
 #include "sim/play/pipeline_engine.h"
 #include "sim/work/tree_edges.h"
 
@@ -29,15 +31,35 @@ struct alignas(64) Edge : TreeEdge {
 
 static_assert(sizeof(Edge) == 64);
 
-// Of an edge that could start: which goes first.
-struct Turn {
-  int64_t order = 0;  // by the class, and by the block
-  int rank = 0;
-  int edge = 0;
-  bool operator<(const Turn& other) const {
-    return order != other.order ? order < other.order : rank < other.rank;
+// A number for each edge that could start, by which they go: its flow's class, its block and its
+// rank. The product of blocks and edges is bounded, so that all of it fits.
+struct Turns {
+  unsigned rank_bits = 0;
+  unsigned block_bits = 0;
+  unsigned bits = 0;
+  uint64_t turn(int priority_class, int64_t block, int rank) const {
+    const uint64_t order =
+        (static_cast<uint64_t>(priority_class) << block_bits) + static_cast<uint64_t>(block);
+    return (order << rank_bits) + static_cast<uint64_t>(rank);
   }
+  std::size_t rank(uint64_t turn) const { return turn & ((uint64_t{1} << rank_bits) - 1); }
 };
+
+Turns turns_of(const TreePipeline& pipeline, std::size_t edges) {
+  Turns turns;
+  turns.rank_bits = static_cast<unsigned>(std::bit_width(edges));
+  unsigned class_bits = 0;
+  for (const TreeFlow& flow : pipeline.flows) {
+    const auto width = [](auto number) {
+      return static_cast<unsigned>(std::bit_width(static_cast<uint64_t>(number)));
+    };
+    turns.block_bits = std::max(turns.block_bits, width(flow.block_count()));
+    class_bits = std::max(class_bits, width(flow.priority_class));
+  }
+  turns.bits = turns.rank_bits + turns.block_bits + class_bits;
+  assert(turns.bits <= 64);
+  return turns;
+}
 
 struct Port {
   Time out_free;
@@ -69,12 +91,13 @@ class PipelinePlayer {
       edges_.back().out_port = pipeline.link_duplex ? number : edge.from;
       edges_.back().in_port = pipeline.link_duplex ? number : edge.to;
     }
-    std::vector<int> order(edges_.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    by_rank_.resize(edges_.size());
+    std::iota(by_rank_.begin(), by_rank_.end(), 0);
+    std::stable_sort(by_rank_.begin(), by_rank_.end(), [&](int a, int b) {
       return std::pair(edge(a).flow, edge(a).hop) < std::pair(edge(b).flow, edge(b).hop);
     });
-    for (std::size_t i = 0; i < order.size(); ++i) edge(order[i]).rank = static_cast<int>(i);
+    for (std::size_t i = 0; i < by_rank_.size(); ++i) edge(by_rank_[i]).rank = static_cast<int>(i);
+    turns_ = turns_of(pipeline, edges_.size());
     if (jitter.on() || !wires.network().is_uniform()) return;
     for (const TreeFlow& flow : pipeline.flows) {
       std::vector<Leg>& legs = legs_.emplace_back();
@@ -166,7 +189,10 @@ class PipelinePlayer {
   std::vector<Time> fold_free_;
   std::vector<int64_t> there_;
   std::vector<int> candidates_;
-  std::vector<Turn> by_priority_;  // candidates
+  std::vector<int> by_rank_;  // edges
+  Turns turns_;
+  std::vector<uint64_t> by_priority_;  // turns of candidates
+  std::vector<uint64_t> spare_;
   EventQueue<Happening> queue_;
 };
 
@@ -239,25 +265,22 @@ void PipelinePlayer::happen(Time now, const Happening& happening) {
 
 void PipelinePlayer::start_what_can(Time now) {
   constexpr std::size_t far = 8;
-  constexpr int block_bits = 40;
   by_priority_.clear();
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     if (i + far < candidates_.size()) prefetch(edge(candidates_[i + far]));
     const Edge& it = edge(candidates_[i]);
     if (it.sent == trees_.blocks(it.flow) || there(it.flow, it.from) <= it.sent)
       continue;  // what brings a block will look again
-    const int64_t its_class = flow_of(it).priority_class;
-    by_priority_.push_back({(its_class << block_bits) + it.sent, it.rank, candidates_[i]});
+    by_priority_.push_back(turns_.turn(flow_of(it).priority_class, it.sent, it.rank));
   }
   candidates_.clear();
-  std::sort(by_priority_.begin(), by_priority_.end());
+  sort_keys(by_priority_, spare_, turns_.bits);
   // Starting an edge never makes another one able to start, so one pass is enough.
-  int before = -1;
+  const auto edge_at = [this](std::size_t i) { return by_rank_[turns_.rank(by_priority_[i])]; };
   for (std::size_t i = 0; i < by_priority_.size(); ++i) {
-    if (i + 2 * far < by_priority_.size()) prefetch(edge(by_priority_[i + 2 * far].edge));
-    if (i + far < by_priority_.size()) fetch_for_try(edge(by_priority_[i + far].edge));
-    const int e = by_priority_[i].edge;
-    if (e != std::exchange(before, e)) try_edge(e, now);
+    if (i + 2 * far < by_priority_.size()) prefetch(edge(edge_at(i + 2 * far)));
+    if (i + far < by_priority_.size()) fetch_for_try(edge(edge_at(i + far)));
+    if (i == 0 || by_priority_[i] != by_priority_[i - 1]) try_edge(edge_at(i), now);
   }
 }
 
