@@ -61,7 +61,7 @@ Turns turns_of(const TreePipeline& pipeline, std::size_t edges) {
   return turns;
 }
 
-struct Port {
+struct PortTimes {
   Time out_free;
   Time in_free;
 };
@@ -185,7 +185,7 @@ class PipelinePlayer {
   int base_ = 0;
   std::vector<Edge> edges_;
   std::vector<std::vector<Leg>> legs_;  // of each flow's runs of blocks, where all pairs are alike
-  std::vector<Port> ports_;
+  std::vector<PortTimes> ports_;
   std::vector<Time> fold_free_;
   std::vector<int64_t> there_;
   std::vector<int> candidates_;
