@@ -1,7 +1,7 @@
 // Routes that are looked for from both ends are those of a search of the whole graph.
 #include "topologies/route_search.h"
 
-#include <doctest.h>
+#include <doctest/doctest.h>
 #include <string>
 #include <vector>
 
