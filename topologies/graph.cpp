@@ -61,13 +61,13 @@ struct Graph::Engine {
     }
   };
   static uint32_t way(const Graph& graph, const Hop& hop) {
-    const Hops& hops = graph.engine_->hops;
+    const Hops& hops = graph.engine().hops;
     const int connection = hops[hop].connection;
     return way_number(connection, at(graph.connections_[at(connection)].to) == target(hop, hops));
   }
 
   static Length length(const Graph& graph, const Hop& hop, int destination) {
-    const Hops& hops = graph.engine_->hops;
+    const Hops& hops = graph.engine().hops;
     const Connection& connection = graph.connections_[at(hops[hop].connection)];
     const std::size_t enters = source(hop, hops);
     const Duration delay = enters == at(destination) ? Duration() : graph.vertices_[enters].delay;
@@ -75,7 +75,7 @@ struct Graph::Engine {
   }
 
   static Lengths search(const Graph& graph, int destination, const Ways* closed = nullptr) {
-    const Hops& hops = graph.engine_->hops;
+    const Hops& hops = graph.engine().hops;
     const MayTake may_take{&hops, &graph.vertices_, at(destination), &graph, closed};
     const boost::filtered_graph<Hops, MayTake> allowed(hops, may_take);
     Lengths lengths(graph.vertices_.size(), unreached);
@@ -98,7 +98,7 @@ struct Graph::Engine {
   static void shortest_hops(const Graph& graph, const Lengths& lengths, int vertex, int destination,
                             std::vector<Hop>& found, const Ways* closed = nullptr) {
     found.clear();
-    const Hops& hops = graph.engine_->hops;
+    const Hops& hops = graph.engine().hops;
     if (lengths[at(vertex)] == unreached) return;
     const MayTake may_take{&hops, &graph.vertices_, at(destination), &graph, closed};
     const auto [begin, end] = in_edges(at(vertex), hops);
@@ -114,7 +114,7 @@ struct Graph::Engine {
   // The cost of every vertex's route. A next hop is shorter than its vertex, so that going from
   // the shortest route to the longest finds every rest of a route ready.
   static std::vector<PairCost> costs(const Graph& graph, const Lengths& lengths, int destination) {
-    const Hops& hops = graph.engine_->hops;
+    const Hops& hops = graph.engine().hops;
     std::vector<int> order(lengths.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
     std::stable_sort(order.begin(), order.end(),
@@ -135,7 +135,7 @@ struct Graph::Engine {
   }
 };
 
-Graph::Graph() : engine_(std::make_unique<Engine>()) {}
+Graph::Graph() = default;
 Graph::~Graph() = default;
 Graph::Graph(Graph&& other) noexcept = default;
 Graph& Graph::operator=(Graph&& other) noexcept = default;
@@ -147,17 +147,34 @@ int Graph::add(Vertex vertex) {
     assert(vertex_of_worker_[at(vertex.worker)] == -1);
     vertex_of_worker_[at(vertex.worker)] = number;
   }
+  engine_.reset();
   vertices_.push_back(std::move(vertex));
-  add_vertex(engine_->hops);
   return number;
 }
 
 void Graph::connect(Connection connection) {
   assert(connection.from != connection.to);
-  const HopOf hop{static_cast<int>(connections_.size())};
-  add_edge(at(connection.to), at(connection.from), hop, engine_->hops);
-  if (connection.both_ways) add_edge(at(connection.from), at(connection.to), hop, engine_->hops);
+  engine_.reset();
   connections_.push_back(std::move(connection));
+}
+
+void Graph::shrink_to_fit() {
+  vertices_.shrink_to_fit();
+  connections_.shrink_to_fit();
+}
+
+// Graphs of which nobody asks all routes to a worker need none of it.
+const Graph::Engine& Graph::engine() const {
+  if (engine_) return *engine_;
+  engine_ = std::make_unique<Engine>();
+  engine_->hops = Hops(vertices_.size());
+  for (std::size_t c = 0; c < connections_.size(); ++c) {
+    const Connection& one = connections_[c];
+    const HopOf hop{static_cast<int>(c)};
+    add_edge(at(one.to), at(one.from), hop, engine_->hops);
+    if (one.both_ways) add_edge(at(one.from), at(one.to), hop, engine_->hops);
+  }
+  return *engine_;
 }
 
 RoutesTo Graph::routes_to(int worker) const {
@@ -172,7 +189,7 @@ RoutesTo Graph::routes_to(int worker) const {
     Engine::shortest_hops(*this, lengths, vertex, routes.destination, found);
     std::vector<int>& next_hops = routes.next_hops[at(vertex)];
     for (const Hop& hop : found) {  // parallel connections are one next hop
-      const int next = static_cast<int>(source(hop, engine_->hops));
+      const int next = static_cast<int>(source(hop, engine().hops));
       if (next_hops.empty() || next_hops.back() != next) next_hops.push_back(next);
     }
   }
@@ -199,7 +216,7 @@ std::vector<int> Graph::route(int from_worker, int to_worker) const {
   while (route.back() != destination) {
     Engine::shortest_hops(*this, lengths, route.back(), destination, found);
     if (found.empty()) return {};
-    route.push_back(static_cast<int>(source(found.front(), engine_->hops)));
+    route.push_back(static_cast<int>(source(found.front(), engine().hops)));
   }
   return route;
 }

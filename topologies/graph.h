@@ -76,6 +76,7 @@ class Graph {
 
   int add(Vertex vertex);  // its number; workers are added in any order, each once
   void connect(Connection connection);
+  void shrink_to_fit();
 
   const std::vector<Vertex>& vertices() const { return vertices_; }
   const std::vector<Connection>& connections() const { return connections_; }
@@ -93,10 +94,11 @@ class Graph {
 
  private:
   struct Engine;
+  const Engine& engine() const;
   std::vector<Vertex> vertices_;
   std::vector<Connection> connections_;
   std::vector<int> vertex_of_worker_;
-  std::unique_ptr<Engine> engine_;
+  mutable std::unique_ptr<Engine> engine_;  // from the first search on
 };
 
 }  // namespace sgdsim

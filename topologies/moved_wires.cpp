@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/core/cast.h"
+#include "sim/play/circles.h"
 #include "topologies/routed_wires.h"
 
 namespace sgdsim {
@@ -15,14 +16,14 @@ bool RoutedWires::are_like(int vertex, int other) const {
   const Vertex& one = graph_.vertices()[at(vertex)];
   const Vertex& two = graph_.vertices()[at(other)];
   return one.kind == two.kind && (one.worker < 0) == (two.worker < 0) && one.delay == two.delay &&
-         one.forwards == two.forwards && outs_[at(vertex)].size() == outs_[at(other)].size();
+         one.forwards == two.forwards && outs(vertex).size() == outs(other).size();
 }
 
 // The one of `other`, which takes the place of a vertex, that is like an `out` of that; null: none.
 const RoutedWires::Out* RoutedWires::out_like(int other, const Out& out,
                                               std::span<const int> images,
                                               const std::vector<bool>& taken) const {
-  const std::vector<Out>& outs = outs_[at(other)];
+  const std::span<const Out> its_outs = outs(other);
   const auto is_like = [&](const Out& one) {
     const Connection& its = graph_.connections()[one.way / 2];
     const Connection& that = graph_.connections()[out.way / 2];
@@ -32,14 +33,14 @@ const RoutedWires::Out* RoutedWires::out_like(int other, const Out& out,
   };
   const int known = images[at(out.next)];
   if (known >= 0) {
-    const auto found = std::lower_bound(outs.begin(), outs.end(), Out{known, 0});
-    return found != outs.end() && found->next == known && is_like(*found) ? &*found : nullptr;
+    const auto found = std::lower_bound(its_outs.begin(), its_outs.end(), Out{known, 0});
+    return found != its_outs.end() && found->next == known && is_like(*found) ? &*found : nullptr;
   }
-  const auto found = std::find_if(outs.begin(), outs.end(), [&](const Out& one) {
+  const auto found = std::find_if(its_outs.begin(), its_outs.end(), [&](const Out& one) {
     return !taken[at(one.next)] && are_like(out.next, one.next) &&
            graph_.vertices()[at(one.next)].worker < 0 && is_like(one);
   });
-  return found != outs.end() ? &*found : nullptr;
+  return found != its_outs.end() ? &*found : nullptr;
 }
 
 // Of each vertex, who takes its place; empty: nobody that is like it.
@@ -57,7 +58,7 @@ std::vector<int> RoutedWires::moved_vertices(std::span<const int> places) const 
   for (std::size_t i = 0; i < known.size(); ++i) {
     const int vertex = known[i];
     if (!are_like(vertex, images[at(vertex)])) return {};
-    for (const Out& out : outs_[at(vertex)]) {
+    for (const Out& out : outs(vertex)) {
       const Out* const other = out_like(images[at(vertex)], out, images, taken);
       if (other == nullptr) return {};
       if (images[at(out.next)] < 0) place(out.next, other->next);
@@ -74,26 +75,33 @@ std::optional<std::vector<uint32_t>> RoutedWires::moved(std::span<const int> pla
   for (uint32_t way = 0; way < ways.size(); ++way) ways[way] = way;  // those that nobody may take
   const std::vector<bool> all(images.size(), true);
   for (std::size_t vertex = 0; vertex < images.size(); ++vertex) {
-    const std::vector<Out>& outs = outs_[vertex];
-    for (std::size_t i = 0; i < outs.size(); ++i) {
-      if (i > 0 && outs[i].next == outs[i - 1].next) return std::nullopt;  // which is which?
-      const Out* const other = out_like(images[vertex], outs[i], images, all);
+    const std::span<const Out> from = outs(static_cast<int>(vertex));
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      if (i > 0 && from[i].next == from[i - 1].next) return std::nullopt;  // which is which?
+      const Out* const other = out_like(images[vertex], from[i], images, all);
       if (other == nullptr) return std::nullopt;
-      ways[outs[i].way] = other->way;
+      ways[from[i].way] = other->way;
     }
   }
   return ways;
 }
 
-// Whether there are several shortest routes anywhere.
-bool RoutedWires::has_choices() {
+// Whether there are several shortest routes anywhere. The wires are the same when workers take
+// each other's places, so of those who do in a circle one is looked at.
+bool RoutedWires::has_choices(std::span<const int> places) {
   if (has_choices_) return *has_choices_;
-  std::vector<int> goals;
-  for (const Gate& gate : gates_) goals.push_back(gate.vertex);
+  Circles circles(places.size());
+  for (std::size_t worker = 0; worker < places.size(); ++worker)
+    circles.join(worker, at(places[worker]));
+  std::vector<uint32_t> sizes;
+  const std::vector<uint32_t> numbers = circles.numbered(sizes);
+  std::vector<int> goals(sizes.size());
+  for (std::size_t worker = 0; worker < numbers.size(); ++worker)
+    goals[numbers[worker]] = gates_[worker].vertex;
   std::sort(goals.begin(), goals.end());
   goals.erase(std::unique(goals.begin(), goals.end()), goals.end());
   has_choices_ = std::any_of(goals.begin(), goals.end(), [&](int goal) {
-    const Ways& ways = ways_to(goal);
+    const Ways& ways = all_ways_to(goal);
     for (int vertex = 0; vertex < vertices(); ++vertex)
       if (vertex != goal && choices_at(vertex, ways) > 1) return true;
     return false;
@@ -103,7 +111,7 @@ bool RoutedWires::has_choices() {
 
 // Workers behind the same gate go on alike from there, so one of each is looked at.
 bool RoutedWires::keeps_routes(std::span<const int> places, std::span<const uint32_t> ways) {
-  if (choice_.routing == Routing::split || !has_choices()) return true;
+  if (choice_.routing == Routing::split || !has_choices(places)) return true;
   std::vector<int> senders(graph_.vertices().size(), -1);
   std::size_t gates = 0;
   for (int worker = 0; worker < workers(); ++worker) {
@@ -118,7 +126,8 @@ bool RoutedWires::keeps_routes(std::span<const int> places, std::span<const uint
   const auto route = [&](int from, int to, std::vector<ResourceUse>& uses) {
     uses.clear();
     const int goal = gates_[at(to)].vertex;
-    return walk({.from = from, .to = to}, gates_[at(from)].vertex, goal, ways_to(goal), uses);
+    const int gate = gates_[at(from)].vertex;
+    return walk({.from = from, .to = to}, gate, goal, ways_to(goal, gate), uses);
   };
   for (const int sender : senders)
     for (int to = 0; sender >= 0 && to < workers(); ++to) {
@@ -134,12 +143,12 @@ bool RoutedWires::keeps_routes(std::span<const int> places, std::span<const uint
 bool RoutedWires::is_only_way(const Parcel& parcel) {
   if (parcel.from == parcel.to || choice_.routing == Routing::split) return true;
   const int goal = gates_[at(parcel.to)].vertex;
-  const Ways& ways = ways_to(goal);
+  const Ways& ways = ways_to(goal, graph_.vertex_of(parcel.from));
   for (int here = graph_.vertex_of(parcel.from); here != goal;) {
     if (choices_at(here, ways) != 1) return false;
-    const std::vector<Out>& outs = outs_[at(here)];
+    const std::span<const Out> from = outs(here);
     here =
-        std::find_if(outs.begin(), outs.end(), [&](const Out& out) { return ways[out.way]; })->next;
+        std::find_if(from.begin(), from.end(), [&](const Out& out) { return ways[out.way]; })->next;
   }
   return true;
 }

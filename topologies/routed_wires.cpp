@@ -43,30 +43,50 @@ RoutedWires::RoutedWires(Graph graph, const RouteChoice& choice)
     : graph_(std::move(graph)),
       choice_(choice),
       capacities_(capacities_of(graph_)),
-      roads_(roads_of(graph_)),
-      outs_(graph_.vertices().size()),
+      firsts_(graph_.vertices().size() + 1),
       gates_(at(graph_.workers())),
+      search_(graph_),
       closed_(2 * graph_.connections().size()),
       last_(at(graph_.workers())) {
+  graph_.shrink_to_fit();
   std::vector<int> links(graph_.vertices().size());
   const std::vector<Connection>& connections = graph_.connections();
+  for (const Connection& one : connections) {
+    ++links[at(one.from)];
+    ++links[at(one.to)];
+    ++firsts_[at(one.from) + 1];
+    if (one.both_ways) ++firsts_[at(one.to) + 1];
+  }
+  for (std::size_t i = 1; i < firsts_.size(); ++i) firsts_[i] += firsts_[i - 1];
+  outs_.resize(firsts_.back());
+  std::vector<uint32_t> next(firsts_.begin(), firsts_.end() - 1);
   for (std::size_t c = 0; c < connections.size(); ++c) {
     const Connection& one = connections[c];
     const auto number = static_cast<int>(c);
-    outs_[at(one.from)].push_back({one.to, way_number(number, false)});
-    if (one.both_ways) outs_[at(one.to)].push_back({one.from, way_number(number, true)});
-    ++links[at(one.from)];
-    ++links[at(one.to)];
+    outs_[next[at(one.from)]++] = {one.to, way_number(number, false)};
+    if (one.both_ways) outs_[next[at(one.to)]++] = {one.from, way_number(number, true)};
   }
-  for (std::vector<Out>& outs : outs_) std::stable_sort(outs.begin(), outs.end());
+  for (std::size_t i = 0; i + 1 < firsts_.size(); ++i)
+    std::stable_sort(outs_.begin() + firsts_[i], outs_.begin() + firsts_[i + 1]);
   for (int worker = 0; worker < graph_.workers(); ++worker) {
     const int vertex = graph_.vertex_of(worker);
     gates_[at(worker)] = {vertex, true, 0};
-    const std::vector<Out>& outs = outs_[at(vertex)];
-    if (links[at(vertex)] != 1 || outs.empty()) continue;
-    if (!connections[outs.front().way / 2].both_ways) continue;
-    gates_[at(worker)] = {outs.front().next, false, outs.front().way ^ 1U};
+    if (links[at(vertex)] != 1 || outs(vertex).empty()) continue;
+    const Out& out = outs(vertex).front();
+    if (!connections[out.way / 2].both_ways) continue;
+    gates_[at(worker)] = {out.next, false, out.way ^ 1U};
   }
+}
+
+std::span<const RoutedWires::Out> RoutedWires::outs(int vertex) const {
+  const uint32_t first = firsts_[at(vertex)];
+  return {outs_.data() + first, firsts_[at(vertex) + 1] - first};
+}
+
+Roads* RoutedWires::roads() {
+  if (is_widened_) return nullptr;
+  if (roads_.empty()) roads_ = roads_of(graph_);
+  return this;
 }
 
 void RoutedWires::widen(const Graph& graph) {
@@ -93,7 +113,7 @@ bool RoutedWires::open(std::span<const uint32_t> resources, bool is_open) {
   if (!is_new) return false;
   tables_.clear();
   has_choices_.reset();
-  for (LastRoute& last : last_) last.to = -1;
+  for (LastRoutes& last : last_) last = {};
   return true;
 }
 
@@ -103,40 +123,72 @@ Roads::Goal RoutedWires::goal_of(int worker) const {
 }
 
 void RoutedWires::next_roads(int vertex, int goal, std::vector<uint32_t>& found) {
-  const Ways& ways = ways_to(goal);
-  for (const Out& out : outs_[at(vertex)])
+  const Ways& ways = ways_to(goal, vertex);
+  for (const Out& out : outs(vertex))
     if (ways[out.way]) found.push_back(out.way);
 }
 
-const Ways& RoutedWires::ways_to(int vertex) {
-  auto place = tables_.find(vertex);
+WaysTo& RoutedWires::table_of(int goal) {
+  auto place = tables_.find(goal);
   if (place != tables_.end()) return place->second;
-  if (static_cast<double>(tables_.size()) * static_cast<double>(closed_.size()) > most_table_bits)
+  const std::size_t bits = closed_.size() + graph_.vertices().size();
+  if (static_cast<double>(tables_.size()) * static_cast<double>(bits) > most_table_bits)
     tables_.clear();
-  return tables_.emplace(vertex, graph_.ways_to(vertex, closed_)).first->second;
+  WaysTo& table = tables_[goal];
+  table.ways.resize(closed_.size());
+  table.is_known.resize(graph_.vertices().size());
+  table.is_known[at(goal)] = true;
+  return table;
+}
+
+const Ways& RoutedWires::ways_to(int goal, int from) {
+  WaysTo& table = table_of(goal);
+  if (table.is_complete || table.is_known[at(from)]) return table.ways;
+  if (table.looked_at > closed_.size()) return all_ways_to(goal);
+  search_.add(from, goal, closed_, table);
+  return table.ways;
+}
+
+const Ways& RoutedWires::all_ways_to(int goal) {
+  WaysTo& table = table_of(goal);
+  if (!table.is_complete) table = {graph_.ways_to(goal, closed_), {}, 0, true};
+  return table.ways;
 }
 
 bool RoutedWires::find(const Parcel& parcel, Part, std::vector<ResourceUse>& uses) {
   if (parcel.from == parcel.to) return true;
-  LastRoute& last = last_[at(parcel.from)];
-  if (last.to == parcel.to) {
-    uses.insert(uses.end(), last.uses.begin(), last.uses.end());
+  if (const KnownRoute* known = known_route(parcel.from, parcel.to); known != nullptr) {
+    uses.insert(uses.end(), known->uses.begin(), known->uses.end());
     return true;
   }
   const std::size_t before = uses.size();
   const Gate& gate = gates_[at(parcel.to)];
   if (!gate.is_own && closed_[gate.way_in]) return false;
   const int from = graph_.vertex_of(parcel.from);
-  const Ways& ways = ways_to(gate.vertex);
+  const Ways& ways = ways_to(gate.vertex, from);
   if (!(choice_.routing == Routing::split ? spread(from, gate.vertex, ways, uses)
                                           : walk(parcel, from, gate.vertex, ways, uses)))
     return false;
   if (!gate.is_own) add(gate.way_in, 1, uses);
-  if (choice_.routing != Routing::hashed) {
-    last.to = parcel.to;
-    last.uses.assign(uses.begin() + static_cast<std::ptrdiff_t>(before), uses.end());
-  }
+  if (choice_.routing != Routing::hashed)
+    keep_route(parcel.from, parcel.to, std::span(uses).subspan(before));
   return true;
+}
+
+RoutedWires::KnownRoute* RoutedWires::known_route(int from, int to) {
+  for (KnownRoute& one : last_[at(from)].known)
+    if (one.to == to) return &one;
+  return nullptr;
+}
+
+void RoutedWires::keep_route(int from, int to, std::span<const ResourceUse> uses) {
+  constexpr std::size_t most_known = 8;
+  LastRoutes& last = last_[at(from)];
+  if (last.known.size() < most_known) last.known.emplace_back();
+  KnownRoute& place = last.known[last.oldest];
+  last.oldest = (last.oldest + 1) % most_known;
+  place.to = to;
+  place.uses.assign(uses.begin(), uses.end());
 }
 
 void RoutedWires::add(uint32_t way, double share, std::vector<ResourceUse>& uses) const {
@@ -145,7 +197,7 @@ void RoutedWires::add(uint32_t way, double share, std::vector<ResourceUse>& uses
 
 std::size_t RoutedWires::choices_at(int vertex, const Ways& ways) const {
   std::size_t choices = 0;
-  for (const Out& out : outs_[at(vertex)]) choices += ways[out.way] ? std::size_t{1} : 0;
+  for (const Out& out : outs(vertex)) choices += ways[out.way] ? std::size_t{1} : 0;
   return choices;
 }
 
@@ -168,7 +220,7 @@ bool RoutedWires::walk(const Parcel& parcel, int from, int to, const Ways& ways,
       chosen = digits % choices;
       digits /= choices;
     }
-    for (const Out& out : outs_[at(here)]) {
+    for (const Out& out : outs(here)) {
       if (!ways[out.way] || chosen-- > 0) continue;
       add(out.way, 1, uses);
       here = out.next;
@@ -187,7 +239,7 @@ bool RoutedWires::spread(int from, int to, const Ways& ways, std::vector<Resourc
   std::map<int, Passed> vertices{{from, {0, 1}}};
   std::queue<int> next({from});
   for (; !next.empty(); next.pop())
-    for (const Out& out : outs_[at(next.front())]) {
+    for (const Out& out : outs(next.front())) {
       if (!ways[out.way] || next.front() == to) continue;
       const auto [place, is_new] = vertices.try_emplace(out.next);
       ++place->second.to_come;
@@ -198,7 +250,7 @@ bool RoutedWires::spread(int from, int to, const Ways& ways, std::vector<Resourc
     const int here = next.front();
     if (here == to) continue;
     const double share = vertices[here].share / static_cast<double>(choices_at(here, ways));
-    for (const Out& out : outs_[at(here)]) {
+    for (const Out& out : outs(here)) {
       if (!ways[out.way]) continue;
       add(out.way, share, uses);
       Passed& passed = vertices[out.next];

@@ -1,8 +1,9 @@
 // The wires of a cluster as resources that flows share: every direction of every link. Routes are
 // the shortest ones of the graph (topologies/graph.h); a RouteChoice says which of them.
 //
-// What begins a shortest route to a worker is looked up once for each worker, or once for all that
-// hang on the same switch by a single link, and kept as a bit for each way.
+// What begins a shortest route to a worker is kept as a bit for each way, of each worker or of all
+// that hang on the same switch by a single link. Single routes are looked for as they are asked for
+// (route_search.h), and all at once where these have taken as long as that.
 #pragma once
 
 #include <map>
@@ -14,6 +15,7 @@
 
 #include "sim/net/resources.h"
 #include "topologies/graph.h"
+#include "topologies/route_search.h"
 
 namespace sgdsim {
 
@@ -31,7 +33,7 @@ class RoutedWires : public Resources, private Roads {
   std::optional<std::vector<uint32_t>> moved(std::span<const int> places) override;
   bool keeps_routes(std::span<const int> places, std::span<const uint32_t> ways) override;
   bool is_only_way(const Parcel& parcel) override;
-  Roads* roads() override { return is_widened_ ? nullptr : this; }
+  Roads* roads() override;
 
  private:
   std::span<const Road> all() const override { return roads_; }
@@ -47,12 +49,16 @@ class RoutedWires : public Resources, private Roads {
     uint32_t way = 0;
     bool operator<(const Out& other) const { return next < other.next; }
   };
-  const Ways& ways_to(int vertex);
+  // Those of all routes from a vertex to another one, and of some others.
+  const Ways& ways_to(int goal, int from);
+  WaysTo& table_of(int goal);
+  const Ways& all_ways_to(int goal);
+  std::span<const Out> outs(int vertex) const;
   std::vector<int> moved_vertices(std::span<const int> places) const;
   const Out* out_like(int other, const Out& out, std::span<const int> images,
                       const std::vector<bool>& taken) const;
   bool are_like(int vertex, int other) const;
-  bool has_choices();
+  bool has_choices(std::span<const int> places);
   std::size_t choices_at(int vertex, const Ways& ways) const;
   // From a vertex to another one; false if there is no way.
   bool walk(const Parcel& parcel, int from, int to, const Ways& ways,
@@ -63,23 +69,33 @@ class RoutedWires : public Resources, private Roads {
   Graph graph_;
   RouteChoice choice_;
   bool is_widened_ = false;
-  std::vector<double> capacities_;      // of each way
-  std::vector<Road> roads_;             // likewise
-  std::vector<std::vector<Out>> outs_;  // of each vertex
+  std::vector<double> capacities_;  // of each way
+  std::vector<Road> roads_;         // likewise, once packets ask
+  std::vector<Out> outs_;           // of all vertices
+  std::vector<uint32_t> firsts_;    // of each vertex, into these
   struct Gate {
     int vertex = 0;       // the only neighbour of a worker, or itself
     bool is_own = true;   // itself
     uint32_t way_in = 0;  // else: from there to the worker
   };
-  std::vector<Gate> gates_;     // of each worker
-  std::map<int, Ways> tables_;  // by vertex
+  std::vector<Gate> gates_;       // of each worker
+  std::map<int, WaysTo> tables_;  // by vertex
+  RouteSearch search_;
   std::optional<bool> has_choices_;
   Ways closed_;
-  struct LastRoute {
-    int to = -1;
+  struct KnownRoute {
+    int to = 0;
     std::vector<ResourceUse> uses;
   };
-  std::vector<LastRoute> last_;  // of each worker, where routes do not differ between flows
+  // Of each worker to those to whom it sends again and again, where routes do not differ between
+  // flows.
+  struct LastRoutes {
+    std::vector<KnownRoute> known;
+    std::size_t oldest = 0;
+  };
+  KnownRoute* known_route(int from, int to);
+  void keep_route(int from, int to, std::span<const ResourceUse> uses);
+  std::vector<LastRoutes> last_;
 };
 
 // Workers at one switch, each by a link of its own.

@@ -22,14 +22,37 @@ struct StageTalk {
   std::set<std::tuple<GroupKind, int64_t, int64_t>> messages;  // to a stage, bytes
 };
 
+// Who is in a group with whom.
+class AllGroups {
+ public:
+  AllGroups(const Layout& layout, int workers_per_node)
+      : schedule_(static_cast<uint32_t>(layout.gpus())) {
+    GpuGroups groups(layout, workers_per_node, schedule_);
+    for (int64_t gpu = 0; gpu < layout.gpus(); ++gpu) {
+      const GpuGroups::OfGpu places = groups.of(gpu);
+      if (layout.context > 1) context_next_.push_back(places[GroupKind::context].neighbour(1));
+    }
+    labels_ = groups.labels();
+  }
+  uint32_t count() const { return static_cast<uint32_t>(schedule_.groups()); }
+  const std::vector<int>& members(uint32_t group) const { return schedule_.group(group); }
+  uint64_t label(uint32_t group) const { return labels_[group]; }
+  int64_t context_next(int64_t gpu) const { return context_next_[at(gpu)]; }
+
+ private:
+  RankSchedule schedule_;  // its groups
+  std::vector<uint64_t> labels_;
+  std::vector<int64_t> context_next_;
+};
+
 class GpuTalk {
  public:
-  GpuTalk(const TrainingStep& step, const Cluster& cluster, GroupTimes& times, bool equal_chunks)
+  GpuTalk(const TrainingStep& step, const Cluster& cluster, GroupTimes& times,
+          const AllGroups& groups, bool equal_chunks)
       : layout_(step.layout),
         network_(cluster.network),
         of_stage_(layout_.gpus() / layout_.pipeline),
-        all_(static_cast<uint32_t>(layout_.gpus())),
-        groups_(layout_, cluster.workers_per_node, all_) {
+        groups_(groups) {
     GpuScheduleOptions options;
     options.equal_chunks = equal_chunks;
     for (int64_t stage = 0; stage < layout_.pipeline; ++stage)
@@ -40,7 +63,6 @@ class GpuTalk {
     for (uint32_t i = 0; i < schedule.operations().size(); ++i)
       note(schedule.operations()[i],
            stages_[schedule.rank_of(i) / static_cast<uint32_t>(of_stage_)]);
-    for (int64_t gpu = 0; gpu < layout_.gpus(); ++gpu) places_.push_back(groups_.of(gpu));
   }
 
   // Of all GPUs.
@@ -48,22 +70,15 @@ class GpuTalk {
 
   // False if nobody can stand for others.
   bool add_to(Alikeness& alikeness) const {
-    std::set<std::pair<uint32_t, uint64_t>> added;
-    for (std::size_t group = 0; group < all_.groups(); ++group) {
-      const std::vector<int>& members = all_.group(static_cast<uint32_t>(group));
-      const uint64_t label = groups_.labels()[group];
-      for (const int member : members)
-        for (const auto& [key, program] : stages_[at(member / of_stage_)].programs) {
-          if (key.first != label || !added.emplace(static_cast<uint32_t>(group), key.second).second)
-            continue;
-          if (!alikeness.add(mixed(label, key.second), first_->schedule.program(program), network_,
-                             &members, first_->schedule.folds(program)))
-            return false;
-        }
-    }
+    const std::vector<GroupCall> calls = group_calls();
+    if (!alikeness.expect(messages_in(calls))) return false;
+    for (const GroupCall& one : calls)
+      if (!alikeness.add(one.label, first_->schedule.program(one.program), network_,
+                         &groups_.members(one.group), first_->schedule.folds(one.program)))
+        return false;
     for (int64_t gpu = 0; gpu < layout_.gpus(); ++gpu)
       for (const auto& [kind, to_stage, bytes] : stages_[at(gpu / of_stage_)].messages) {
-        const int64_t to = kind == GroupKind::context ? places_[at(gpu)][kind].neighbour(1)
+        const int64_t to = kind == GroupKind::context ? groups_.context_next(gpu)
                                                       : to_stage * of_stage_ + gpu % of_stage_;
         const uint64_t label =
             mixed(mixed(static_cast<uint64_t>(kind), static_cast<uint64_t>(gpu / of_stage_)),
@@ -86,6 +101,41 @@ class GpuTalk {
   }
 
  private:
+  struct GroupCall {
+    uint32_t group = 0;
+    uint32_t program = 0;
+    uint64_t label = 0;
+  };
+  // Of all groups, one of each structure.
+  std::vector<GroupCall> group_calls() const {
+    std::vector<GroupCall> calls;
+    for (uint32_t group = 0; group < groups_.count(); ++group) {
+      std::set<uint64_t> structures;
+      int64_t last = -1;
+      for (const int member : groups_.members(group)) {
+        const int64_t stage = member / of_stage_;
+        if (stage == last) continue;  // they do the same
+        last = stage;
+        for (const auto& [key, program] : stages_[at(stage)].programs)
+          if (key.first == groups_.label(group) && structures.insert(key.second).second)
+            calls.push_back({group, program, mixed(key.first, key.second)});
+      }
+    }
+    return calls;
+  }
+  std::size_t messages_in(const std::vector<GroupCall>& calls) const {
+    std::size_t sum = 0;
+    for (const StageTalk& stage : stages_) sum += stage.messages.size() * at(of_stage_);
+    std::map<uint32_t, std::size_t> of_programs;
+    for (const GroupCall& one : calls) {
+      const auto [known, is_new] = of_programs.try_emplace(one.program);
+      if (is_new)
+        known->second = Alikeness::messages_of(first_->schedule.program(one.program),
+                                               static_cast<int>(groups_.members(one.group).size()));
+      sum += known->second;
+    }
+    return sum;
+  }
   void note(const RankOperation& one, StageTalk& talk) {
     if (one.verb == RankVerb::send) {
       messages_ += 1;
@@ -122,11 +172,9 @@ class GpuTalk {
   const Layout& layout_;
   const Network& network_;
   int64_t of_stage_;
-  RankSchedule all_;  // its groups
-  GpuGroups groups_;
+  const AllGroups& groups_;
   std::optional<GpuSchedule> first_;  // GPUs of stages
   std::vector<StageTalk> stages_;
-  std::vector<GpuGroups::OfGpu> places_;
   std::map<uint32_t, double> sent_in_;  // programs, messages of a member
   double messages_ = 0;                 // of those GPUs
 };
@@ -162,13 +210,14 @@ std::optional<GpuStandIns> gpu_stand_ins(const TrainingStep& step, const Cluster
   if (reduction == Reduction::never || cluster.network.workers() != layout.gpus())
     return std::nullopt;
   const std::vector<uint64_t> first = first_colours(layout, factors);
-  const GpuTalk talk(step, cluster, groups, false);
+  const AllGroups all(layout, cluster.workers_per_node);
+  const GpuTalk talk(step, cluster, groups, all, false);
   std::optional<GpuStandIns> best;
   if (std::optional<StandIns> found = found_in(talk, first, wires))
     best = {std::move(*found), false};
   const bool is_least = best && static_cast<int64_t>(best->all.workers.size()) == layout.pipeline;
   if (!is_least && talk.messages() >= least_equal_messages) {
-    const GpuTalk equal(step, cluster, groups, true);
+    const GpuTalk equal(step, cluster, groups, all, true);
     std::optional<StandIns> found = found_in(equal, first, wires);
     if (found && (!best || found->workers.size() < best->all.workers.size()))
       best = {std::move(*found), true};

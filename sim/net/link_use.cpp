@@ -30,9 +30,14 @@ WireUse use_of(const Resources& wires, const std::vector<double>& carried_B, Dur
     kind.mean /= static_cast<double>(kind.ways);
     use.kinds.push_back(kind);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return utilisation(a) > utilisation(b); });
-  order.resize(std::min(order.size(), count));
+  count = std::min(order.size(), count);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](uint32_t a, uint32_t b) {
+                      const double one = utilisation(a);
+                      const double other = utilisation(b);
+                      return one != other ? one > other : a < b;
+                    });
+  order.resize(count);
   for (const uint32_t way : order)
     use.busiest.push_back({way, wires.name_of(way), carried(way), utilisation(way)});
   return use;

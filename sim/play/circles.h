@@ -33,11 +33,11 @@ class Owners {
 // What takes each other's places, in circles.
 class Circles {
  public:
-  explicit Circles(std::size_t count) : next_(count) { std::iota(next_.begin(), next_.end(), 0); }
+  explicit Circles(std::size_t count) : next_(count) { std::iota(next_.begin(), next_.end(), 0U); }
   void join(std::size_t one, std::size_t other) {
     one = first(one);
     other = first(other);
-    next_[std::max(one, other)] = std::min(one, other);
+    next_[std::max(one, other)] = static_cast<uint32_t>(std::min(one, other));
   }
   // The number of each one's circle, and how many are in each.
   std::vector<uint32_t> numbered(std::vector<uint32_t>& sizes) {
@@ -58,7 +58,7 @@ class Circles {
     while (next_[one] != one) one = next_[one] = next_[next_[one]];
     return one;
   }
-  std::vector<std::size_t> next_;  // towards the first of its circle
+  std::vector<uint32_t> next_;  // towards the first of its circle
 };
 
 }  // namespace sgdsim

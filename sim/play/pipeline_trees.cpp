@@ -4,20 +4,22 @@
 // so a look is never too late. Memory is per edge; blocks of an edge go in order, so a count says
 // which have passed.
 #include <algorithm>
+#include <bit>
 #include <cassert>
-#include <compare>
 #include <numeric>
 #include <utility>
 
 #include "sim/core/event_queue.h"
+#include "sim/core/prefetch.h"
+#include "sim/core/sort_keys.h"
 #include "sim/play/pipeline_engine.h"
 #include "sim/work/tree_edges.h"
 
 namespace sgdsim {
 namespace {
 
-// Where an edge of the trees stands.
-struct Edge : TreeEdge {
+// Where an edge of the trees stands, in one line of the cache.
+struct alignas(64) Edge : TreeEdge {
   int64_t sent = 0;
   int64_t complete = 0;  // blocks that are complete at `to`
   Time taken;            // of the last block; a jittered one does not overtake it
@@ -27,13 +29,41 @@ struct Edge : TreeEdge {
   int rank = 0;                  // by flow, hop and number
 };
 
-// Of an edge that could start: which goes first.
-struct Turn {
-  int priority_class = 0;
-  int64_t block = 0;
-  int rank = 0;
-  int edge = 0;
-  auto operator<=>(const Turn&) const = default;
+static_assert(sizeof(Edge) == 64);
+
+// A number for each edge that could start, by which they go: its flow's class, its block and its
+// rank. The product of blocks and edges is bounded, so that all of it fits.
+struct Turns {
+  unsigned rank_bits = 0;
+  unsigned block_bits = 0;
+  unsigned bits = 0;
+  uint64_t turn(int priority_class, int64_t block, int rank) const {
+    const uint64_t order =
+        (static_cast<uint64_t>(priority_class) << block_bits) + static_cast<uint64_t>(block);
+    return (order << rank_bits) + static_cast<uint64_t>(rank);
+  }
+  std::size_t rank(uint64_t turn) const { return turn & ((uint64_t{1} << rank_bits) - 1); }
+};
+
+Turns turns_of(const TreePipeline& pipeline, std::size_t edges) {
+  Turns turns;
+  turns.rank_bits = static_cast<unsigned>(std::bit_width(edges));
+  unsigned class_bits = 0;
+  for (const TreeFlow& flow : pipeline.flows) {
+    const auto width = [](auto number) {
+      return static_cast<unsigned>(std::bit_width(static_cast<uint64_t>(number)));
+    };
+    turns.block_bits = std::max(turns.block_bits, width(flow.block_count()));
+    class_bits = std::max(class_bits, width(flow.priority_class));
+  }
+  turns.bits = turns.rank_bits + turns.block_bits + class_bits;
+  assert(turns.bits <= 64);
+  return turns;
+}
+
+struct PortTimes {
+  Time out_free;
+  Time in_free;
 };
 
 enum class Kind : uint8_t { look, taken, complete };
@@ -61,12 +91,19 @@ class PipelinePlayer {
       edges_.back().out_port = pipeline.link_duplex ? number : edge.from;
       edges_.back().in_port = pipeline.link_duplex ? number : edge.to;
     }
-    std::vector<int> order(edges_.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    by_rank_.resize(edges_.size());
+    std::iota(by_rank_.begin(), by_rank_.end(), 0);
+    std::stable_sort(by_rank_.begin(), by_rank_.end(), [&](int a, int b) {
       return std::pair(edge(a).flow, edge(a).hop) < std::pair(edge(b).flow, edge(b).hop);
     });
-    for (std::size_t i = 0; i < order.size(); ++i) edge(order[i]).rank = static_cast<int>(i);
+    for (std::size_t i = 0; i < by_rank_.size(); ++i) edge(by_rank_[i]).rank = static_cast<int>(i);
+    turns_ = turns_of(pipeline, edges_.size());
+    if (jitter.on() || !wires.network().is_uniform()) return;
+    for (const TreeFlow& flow : pipeline.flows) {
+      std::vector<Leg>& legs = legs_.emplace_back();
+      for (const BlockRun& run : flow.blocks)
+        legs.push_back(wires.leg(0, 0, run.size_B, folds(flow)));
+    }
   }
 
   void play_team(int base) {
@@ -74,9 +111,9 @@ class PipelinePlayer {
     queue_ = {};
     const auto size = static_cast<std::size_t>(pipeline_.team.size);
     const std::size_t ports = pipeline_.link_duplex ? edges_.size() : size;
-    out_free_.assign(ports, Time());
-    in_free_.assign(ports, Time());
+    ports_.assign(ports, {});
     fold_free_.assign(size, Time());
+    there_.assign(size * pipeline_.flows.size(), 0);
     for (std::size_t v = 0; v < size; ++v) fold_free_[v] = clock(static_cast<int>(v));
     for (Edge& edge : edges_) {
       edge.sent = edge.complete = 0;
@@ -85,13 +122,20 @@ class PipelinePlayer {
       out_free(edge) = clock(edge.from);
       in_free(edge) = clock(edge.to);
     }
+    for (int f = 0; f < flows(); ++f)
+      for (int v = 0; v < pipeline_.team.size; ++v) there(f, v) = available_at(f, v);
     for (std::size_t e = 0; e < edges_.size(); ++e) candidates_.push_back(static_cast<int>(e));
     start_what_can(first_start());
     while (!queue_.empty()) {
       const auto first = queue_.pop();
       const Time now = first.time;
+      fetch();
       happen(now, first.payload);
-      while (queue_.another_now()) happen(now, queue_.pop().payload);
+      while (queue_.another_now()) {
+        const Happening next = queue_.pop().payload;
+        fetch();
+        happen(now, next);
+      }
       start_what_can(now);
     }
     finish();
@@ -101,8 +145,16 @@ class PipelinePlayer {
   Time& clock(int v) {
     return clocks_[static_cast<std::size_t>(pipeline_.team.colleague(base_, v))];
   }
-  Time& out_free(const Edge& edge) { return out_free_[static_cast<std::size_t>(edge.out_port)]; }
-  Time& in_free(const Edge& edge) { return in_free_[static_cast<std::size_t>(edge.in_port)]; }
+  Time& out_free(const Edge& edge) {
+    return ports_[static_cast<std::size_t>(edge.out_port)].out_free;
+  }
+  Time& in_free(const Edge& edge) { return ports_[static_cast<std::size_t>(edge.in_port)].in_free; }
+  int flows() const { return static_cast<int>(pipeline_.flows.size()); }
+  // Of the blocks of a flow: those that a member has.
+  int64_t& there(int f, int v) {
+    return there_[static_cast<std::size_t>(v) * pipeline_.flows.size() +
+                  static_cast<std::size_t>(f)];
+  }
   const TreeFlow& flow_of(const Edge& edge) const {
     return pipeline_.flows[static_cast<std::size_t>(edge.flow)];
   }
@@ -113,7 +165,11 @@ class PipelinePlayer {
     return trees_.available(f, v,
                             [&](int e) { return edges_[static_cast<std::size_t>(e)].complete; });
   }
+  bool folds(const TreeFlow& flow) const { return pipeline_.reduces && flow.to_root; }
   Leg leg_of(const Edge& e, int64_t block) const;
+  void note_there(int f, int v);
+  void fetch() const;
+  void fetch_for_try(const Edge& edge);
   void happen(Time now, const Happening& happening);
   void start_what_can(Time now);
   void try_edge(int e, Time now);
@@ -128,9 +184,15 @@ class PipelinePlayer {
   TreeEdges trees_;
   int base_ = 0;
   std::vector<Edge> edges_;
-  std::vector<Time> out_free_, in_free_, fold_free_;
+  std::vector<std::vector<Leg>> legs_;  // of each flow's runs of blocks, where all pairs are alike
+  std::vector<PortTimes> ports_;
+  std::vector<Time> fold_free_;
+  std::vector<int64_t> there_;
   std::vector<int> candidates_;
-  std::vector<Turn> by_priority_;  // candidates
+  std::vector<int> by_rank_;  // edges
+  Turns turns_;
+  std::vector<uint64_t> by_priority_;  // turns of candidates
+  std::vector<uint64_t> spare_;
   EventQueue<Happening> queue_;
 };
 
@@ -141,13 +203,42 @@ Time PipelinePlayer::first_start() {
 }
 
 Leg PipelinePlayer::leg_of(const Edge& e, int64_t block) const {
+  if (!legs_.empty()) return legs_[static_cast<std::size_t>(e.flow)][trees_.run_of(e.flow, block)];
   const int from = pipeline_.team.colleague(base_, e.from);
   const int to = pipeline_.team.colleague(base_, e.to);
-  const bool folds = pipeline_.reduces && flow_of(e).to_root;
-  const Leg leg = wires_.leg(from, to, trees_.block_B(e.flow, block), folds);
+  const Leg leg = wires_.leg(from, to, trees_.block_B(e.flow, block), folds(flow_of(e)));
   if (!jitter_.on()) return leg;
   const uint64_t round = (static_cast<uint64_t>(e.flow) << 48U) + static_cast<uint64_t>(block);
   return Wires::scaled(leg, jitter_.factor(stage_, round, static_cast<uint64_t>(from)));
+}
+
+// And of the flows that begin where this one ends.
+void PipelinePlayer::note_there(int f, int v) {
+  there(f, v) = available_at(f, v);
+  for (int next = 0; next < flows(); ++next)
+    if (pipeline_.flows[static_cast<std::size_t>(next)].released_by == f &&
+        trees_.into(next, v).empty())
+      note_there(next, v);
+}
+
+// With 65,536 members a block waits for memory longer than it is worked on.
+void PipelinePlayer::fetch() const {
+  const auto edge_of = [this](const Happening& one) -> const Edge& {
+    return edges_[static_cast<std::size_t>(one.edge)];
+  };
+  queue_.look_ahead(
+      [&](const Happening& one) {
+        if (one.kind == Kind::complete) trees_.fetch_behind(edge_of(one));
+        if (one.kind == Kind::taken)
+          prefetch(fold_free_[static_cast<std::size_t>(edge_of(one).to)]);
+      },
+      [&](const Happening& one) { prefetch(edge_of(one)); });
+}
+
+void PipelinePlayer::fetch_for_try(const Edge& edge) {
+  prefetch(out_free(edge));
+  prefetch(in_free(edge));
+  prefetch(there(edge.flow, edge.from));
 }
 
 void PipelinePlayer::happen(Time now, const Happening& happening) {
@@ -165,6 +256,7 @@ void PipelinePlayer::happen(Time now, const Happening& happening) {
     }
     case Kind::complete: {
       ++at.complete;
+      note_there(at.flow, at.to);
       trees_.for_each_behind(at, [&](int e) { candidates_.push_back(e); });
       return;
     }
@@ -172,24 +264,29 @@ void PipelinePlayer::happen(Time now, const Happening& happening) {
 }
 
 void PipelinePlayer::start_what_can(Time now) {
+  constexpr std::size_t far = 8;
   by_priority_.clear();
-  for (const int e : candidates_) {
-    const Edge& it = edges_[static_cast<std::size_t>(e)];
-    by_priority_.push_back({flow_of(it).priority_class, it.sent, it.rank, e});
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    if (i + far < candidates_.size()) prefetch(edge(candidates_[i + far]));
+    const Edge& it = edge(candidates_[i]);
+    if (it.sent == trees_.blocks(it.flow) || there(it.flow, it.from) <= it.sent)
+      continue;  // what brings a block will look again
+    by_priority_.push_back(turns_.turn(flow_of(it).priority_class, it.sent, it.rank));
   }
   candidates_.clear();
-  std::sort(by_priority_.begin(), by_priority_.end());
+  sort_keys(by_priority_, spare_, turns_.bits);
   // Starting an edge never makes another one able to start, so one pass is enough.
-  int before = -1;
-  for (const Turn& turn : by_priority_)
-    if (turn.edge != std::exchange(before, turn.edge)) try_edge(turn.edge, now);
+  const auto edge_at = [this](std::size_t i) { return by_rank_[turns_.rank(by_priority_[i])]; };
+  for (std::size_t i = 0; i < by_priority_.size(); ++i) {
+    if (i + 2 * far < by_priority_.size()) prefetch(edge(edge_at(i + 2 * far)));
+    if (i + far < by_priority_.size()) fetch_for_try(edge(edge_at(i + far)));
+    if (i == 0 || by_priority_[i] != by_priority_[i - 1]) try_edge(edge_at(i), now);
+  }
 }
 
 void PipelinePlayer::try_edge(int e, Time now) {
   Edge& it = edge(e);
   const int64_t block = it.sent;
-  if (block >= trees_.blocks(it.flow)) return;
-  if (available_at(it.flow, it.from) <= block) return;  // its completion will look again
   const Leg leg = leg_of(it, block);
   const Time possible = std::max(out_free(it), in_free(it) - leg.flight);
   if (possible > now) {
@@ -200,14 +297,14 @@ void PipelinePlayer::try_edge(int e, Time now) {
   }
   const Time first_byte = now + leg.flight;
   const Time taken = std::max(first_byte + std::max(leg.in_busy, leg.transit), it.taken);
-  const bool folds = pipeline_.reduces && flow_of(it).to_root;
-  const bool in_series = folds && !pipeline_.reduce_overlaps;
+  const bool is_folded = folds(flow_of(it));
+  const bool in_series = is_folded && !pipeline_.reduce_overlaps;
   const Time complete = in_series ? taken + leg.fold : taken;
   out_free(it) = now + leg.out_busy;
   in_free(it) = in_series ? complete : first_byte + leg.in_busy;
   it.taken = taken;
   ++it.sent;
-  const Kind next = folds && pipeline_.reduce_overlaps ? Kind::taken : Kind::complete;
+  const Kind next = is_folded && pipeline_.reduce_overlaps ? Kind::taken : Kind::complete;
   queue_.push(complete, {next, e, block});
   if (log_ != nullptr)
     log_->push_back({pipeline_.team.colleague(base_, it.from),
@@ -217,7 +314,7 @@ void PipelinePlayer::try_edge(int e, Time now) {
   // The next block, if it is there, waits for the ports that this one has just taken. Its flight is
   // its own, where messages are jittered.
   if (it.sent == trees_.blocks(it.flow)) return;
-  if (available_at(it.flow, it.from) <= it.sent) return;
+  if (there(it.flow, it.from) <= it.sent) return;
   const Time again = std::max(out_free(it), in_free(it) - leg_of(it, it.sent).flight);
   if (it.looks_at > again) {
     it.looks_at = again;

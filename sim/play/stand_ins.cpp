@@ -23,6 +23,10 @@ bool rounds_alike(const Phase& phase) {
          (phase.load == Load::chunk && (phase.padded_chunks || phase.share.even(phase.team.size)));
 }
 
+int different_rounds(const Phase& phase) {
+  return rounds_alike(phase) ? std::min(1, phase.rounds) : phase.rounds;
+}
+
 bool is_even(const Phase& phase) {
   return phase.padded_chunks ||
          (phase.share.even(phase.team.size) && phase.share.even(phase.core()));
@@ -101,6 +105,33 @@ Alikeness::Alikeness(std::vector<uint64_t> first, Resources* resources, AlphaRul
     way_colours_.push_back(mixed(1, number_of(capacity)));
 }
 
+std::size_t Alikeness::messages_of(const Program& program, int workers) {
+  std::size_t sum = 0;
+  for (const Stage& stage : program.stages) {
+    const auto* phase = std::get_if<Phase>(&stage);
+    if (phase == nullptr) continue;
+    const int rounds = different_rounds(*phase);
+    if (static_cast<double>(rounds) * workers > static_cast<double>(most_messages))
+      return most_messages + 1;
+    for (int worker = 0; worker < workers; ++worker) {
+      if (!phase->team.takes_part(worker)) continue;
+      if (phase->talk == Talk::shift) {
+        sum += static_cast<std::size_t>(rounds);
+        continue;
+      }
+      for (int round = 0; round < rounds; ++round)
+        sum += phase->receiver(round, phase->team.relative(worker)) >= 0 ? std::size_t{1} : 0;
+    }
+  }
+  return sum;
+}
+
+bool Alikeness::expect(std::size_t messages) {
+  is_too_much_ = is_too_much_ || messages > most_messages;
+  if (!is_too_much_) messages_.reserve(messages);
+  return !is_too_much_;
+}
+
 bool Alikeness::add(uint64_t label, const Program& program, const Network& network,
                     const std::vector<int>* members, bool folds) {
   uint64_t place = 0;
@@ -130,7 +161,7 @@ bool Alikeness::add(uint64_t label, const Phase& phase, const Network& network,
                     const std::vector<int>* members, bool folds) {
   const int workers = members == nullptr ? network.workers() : static_cast<int>(members->size());
   const Wires wires(network, alpha_);
-  const int rounds = rounds_alike(phase) ? std::min(1, phase.rounds) : phase.rounds;
+  const int rounds = different_rounds(phase);
   if (static_cast<double>(rounds) * workers > static_cast<double>(most_messages)) return false;
   const auto place = [&](int worker) {
     return members == nullptr ? worker : (*members)[static_cast<std::size_t>(worker)];
@@ -171,19 +202,13 @@ void Alikeness::add(uint64_t label, const Wires& wires, int from, int to, double
                       number_of(ports[static_cast<std::size_t>(to)].in.per_byte.ps()));
   for (const SharedWays& shared : wires.network().shared_ways())
     label = mixed(label, from / shared.group != to / shared.group ? 1 : 0);
-  Message message{label,
-                  static_cast<uint32_t>(from),
-                  static_cast<uint32_t>(to),
-                  static_cast<uint32_t>(uses_.size()),
-                  0,
-                  size_B};
-  if (resources_ != nullptr && size_B > 0) {
-    if (!resources_->find({.from = from, .to = to, .size_B = size_B, .leg = leg},
-                          Resources::Part::whole, uses_))
+  messages_.push_back({label, static_cast<uint32_t>(from), static_cast<uint32_t>(to)});
+  if (resources_ != nullptr) {
+    if (size_B > 0 && !resources_->find({.from = from, .to = to, .size_B = size_B, .leg = leg},
+                                        Resources::Part::whole, uses_))
       is_too_much_ = true;  // no way: nobody knows what would happen
-    message.uses = static_cast<uint32_t>(uses_.size()) - message.first_use;
+    uses_end_.push_back(static_cast<uint32_t>(uses_.size()));
   }
-  messages_.push_back(message);
   if (messages_.size() > most_messages || uses_.size() > most_uses) is_too_much_ = true;
 }
 
@@ -191,9 +216,13 @@ void Alikeness::add(uint64_t label, const Wires& wires, int from, int to, double
 void Alikeness::refine() {
   more_.assign(colours_.size(), 0);
   more_of_ways_.assign(way_colours_.size(), 0);
-  for (const Message& one : messages_) {
+  uint32_t first_use = 0;
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    const Message& one = messages_[i];
+    const uint32_t end = uses_end_.empty() ? 0 : uses_end_[i];
+    const std::span<const ResourceUse> uses(uses_.data() + first_use, end - first_use);
+    first_use = end;
     uint64_t ways = 0;
-    const std::span<const ResourceUse> uses(uses_.data() + one.first_use, one.uses);
     for (const ResourceUse& use : uses)
       ways += mixed_all(way_colours_[use.resource], number_of(use.share));
     const uint64_t colour = mixed_all(one.label, colours_[one.from], colours_[one.to], ways);
@@ -242,9 +271,9 @@ StandIns Alikeness::stand_ins() const {
   all.class_sizes.assign(classes, 0);
   for (const uint32_t number : all.class_of) ++all.class_sizes[number];
   Owners owners(way_colours_.size());
-  for (const Message& one : messages_)
-    for (uint32_t use = one.first_use; use < one.first_use + one.uses; ++use)
-      owners.add(uses_[use].resource, one.from, one.to);
+  for (std::size_t i = 0, use = 0; i < uses_end_.size(); ++i)
+    for (; use < uses_end_[i]; ++use)
+      owners.add(uses_[use].resource, messages_[i].from, messages_[i].to);
   all.is_exact = owners.are_single();
   return all;
 }

@@ -93,6 +93,10 @@ class Alikeness {
   // nothing.
   Alikeness(std::vector<uint64_t> first, Resources* resources, AlphaRule alpha);
 
+  // How many messages of a program among so many workers are looked at.
+  static std::size_t messages_of(const Program& program, int workers);
+  // So many will be added; false if that is too much to look at.
+  bool expect(std::size_t messages);
   // The rounds of a program among `members` of the network (null: all of it). False if it has
   // stages for which nobody can stand.
   bool add(uint64_t label, const Program& program, const Network& network,
@@ -114,9 +118,6 @@ class Alikeness {
     uint64_t label = 0;
     uint32_t from = 0;
     uint32_t to = 0;
-    uint32_t first_use = 0;
-    uint32_t uses = 0;
-    double size_B = 0;
   };
   // Who waits for each other.
   struct Meeting {
@@ -128,6 +129,7 @@ class Alikeness {
   void add(uint64_t label, const Wires& wires, int from, int to, double size_B, bool folds);
   void refine();
   StandIns stand_ins() const;
+  void sort_by_sender();
   bool changes_nothing(const Places& places) const;
 
   std::vector<uint64_t> colours_;      // of workers
@@ -136,8 +138,9 @@ class Alikeness {
   AlphaRule alpha_;
   std::vector<Message> messages_;
   std::vector<ResourceUse> uses_;
+  std::vector<uint32_t> uses_end_;  // of each message, where anything is shared
   std::vector<Meeting> meetings_;
-  std::vector<uint64_t> sorted_;  // messages as numbers
+  std::vector<uint32_t> first_of_;  // messages by sender: of each worker, the first
   bool is_too_much_ = false;
   std::vector<uint64_t> more_;  // of workers and resources, by the present round
   std::vector<uint64_t> more_of_ways_;

@@ -6,6 +6,7 @@
 // to somebody as far away; and where all send to all at once, so does every order (find_turned).
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "sim/core/cases.h"
@@ -164,22 +165,43 @@ Pairs pairs_of(std::span<const PlayedProgram> programs, const StandIns& all) {
 
 }  // namespace
 
-// What is sent stays as it is.
+void Alikeness::sort_by_sender() {
+  first_of_.assign(colours_.size() + 1, 0);
+  for (const Message& one : messages_) ++first_of_[one.from + 1];
+  std::partial_sum(first_of_.begin(), first_of_.end(), first_of_.begin());
+  std::vector<uint32_t> next(first_of_.begin(), first_of_.end() - 1);
+  std::vector<Message> sorted(messages_.size());
+  for (const Message& one : messages_) sorted[next[one.from]++] = one;
+  messages_ = std::move(sorted);
+  for (std::size_t worker = 0; worker < colours_.size(); ++worker)
+    std::sort(messages_.begin() + first_of_[worker], messages_.begin() + first_of_[worker + 1],
+              [](const Message& one, const Message& other) {
+                return std::tie(one.label, one.to) < std::tie(other.label, other.to);
+              });
+}
+
+// What each sends is what the one sends in whose place it is, to whom is in the receiver's; what
+// is sent twice is there twice.
 bool Alikeness::changes_nothing(const Places& places) const {
-  const auto to = [&](std::size_t worker) { return static_cast<std::size_t>(places[worker]); };
   if (!is_like(colours_, places)) return false;
-  return std::all_of(messages_.begin(), messages_.end(), [&](const Message& one) {
-    return std::binary_search(sorted_.begin(), sorted_.end(),
-                              mixed_all(one.label, to(one.from), to(one.to)));
-  });
+  for (std::size_t worker = 0; worker < places.size(); ++worker) {
+    const auto other = static_cast<std::size_t>(places[worker]);
+    const uint32_t first = first_of_[worker];
+    const uint32_t count = first_of_[worker + 1] - first;
+    if (first_of_[other + 1] - first_of_[other] != count) return false;
+    for (uint32_t i = 0; i < count; ++i) {
+      const Message& one = messages_[first + i];
+      const Message& its = messages_[first_of_[other] + i];
+      if (one.label != its.label || places[one.to] != static_cast<int>(its.to)) return false;
+    }
+  }
+  return true;
 }
 
 std::optional<StandIns> Alikeness::find_by(const std::vector<std::vector<Places>>& moves,
                                            Resources& wires) {
   if (is_too_much_ || !meetings_.empty()) return std::nullopt;
-  sorted_.clear();
-  for (const Message& one : messages_) sorted_.push_back(mixed_all(one.label, one.from, one.to));
-  std::sort(sorted_.begin(), sorted_.end());
+  sort_by_sender();
   Moved moved(colours_.size(), wires);
   for (const std::vector<Places>& list : moves)
     for (const Places& places : list)
