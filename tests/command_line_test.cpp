@@ -297,7 +297,7 @@ TEST_CASE("command line: --set changes known fields only") {
               "nics_per_node, nic, gpu_link, pcie, switch_latency, ports"},
       {"unknown field of a field", with(ethernet, {"--set", "nic.latncy=1us"}),
        file + "/nic: unknown field \"latncy\" (did you mean \"latency\"?); known: latency, "
-              "bandwidth, per_byte, efficiency, reduce, staged, segments, valid"},
+              "bandwidth, per_byte, efficiency, reduce, staged, rendezvous, segments, valid"},
       {"wrong unit", with(ethernet, {"--set", "nic.latency=1"}),
        file + "/nic/latency: expected a time with a unit " + durations +
            ", got \"1\", which has no unit"},

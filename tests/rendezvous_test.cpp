@@ -118,18 +118,111 @@ TEST_CASE("rendezvous: a chain of blocks gets, sends and waits") {
         doctest::Approx(3 * hop_us + static_cast<double>(blocks - 1) * turn_us));
 }
 
-TEST_CASE("rendezvous: where a start-up keeps ports busy, too; no formula has it") {
-  CHECK(collective_us(star(4, "paper"), {"mst", "broadcast", 1 << 20}) ==
-        doctest::Approx(2 * (3 * start_up_us + sent_bytes_us(1 << 20))));
-  CHECK(collective_us(star(4, "paper"), {"ring", "allreduce", 1 << 20}) ==
-        doctest::Approx(6 * (3 * start_up_us + sent_bytes_us(1 << 18))));
-  for (const char* network : {"mpi", "paper"}) {
-    const Temporary file(Temporary::Kind::file, star(4, network).dump());
-    const Ran none = call_sgdsim({"collective", "-a", "ring", "-c", file.name(), "-n", "1 MiB",
+TEST_CASE("rendezvous: formulas of what goes in rounds have it, others refuse") {
+  for (const char* network : {"mpi", "paper"})
+    for (const char* fidelity : {"closed_form", "message"}) {
+      CAPTURE(network);
+      CAPTURE(fidelity);
+      const auto took_us = [&](const char* algorithm, int64_t size_B) {
+        return collective_us(star(4, network),
+                             {algorithm, "allreduce", size_B, {"--fidelity", fidelity}});
+      };
+      CHECK(took_us("ring", 1 << 20) ==
+            doctest::Approx(6 * (3 * start_up_us + sent_bytes_us(1 << 18))));
+      CHECK(took_us("ring", 1 << 17) ==
+            doctest::Approx(6 * (start_up_us + sent_bytes_us(1 << 15))));
+      CHECK(took_us("recursive_doubling", 1 << 20) ==
+            doctest::Approx(2 * (3 * start_up_us + sent_bytes_us(1 << 20))));
+      CHECK(took_us("halving_doubling", 1 << 17) ==
+            doctest::Approx(2 * (3 * start_up_us + sent_bytes_us(1 << 16) + start_up_us +
+                                 sent_bytes_us(1 << 15))));
+    }
+  const Temporary file(Temporary::Kind::file, star(4, "mpi").dump());
+  for (const char* algorithm : {"mst", "linear", "direct", "lp", "double_binary_tree", "be"}) {
+    const Ran none = call_sgdsim({"collective", "-a", algorithm, "-c", file.name(), "-n", "1 MiB",
                                   "--fidelity", "closed_form"});
     CHECK(none.exit_code == 2);
     CHECK(none.log.find("no closed form") != std::string::npos);
   }
+  // What follows counts as well.
+  const Ran streams = call_sgdsim({"collective", "-a", "lp", "--op", "broadcast", "-c", file.name(),
+                                   "-n", "1 KiB", "-n", "1 MiB", "--option", "lp_drain=off",
+                                   "--block", "128 KiB", "--fidelity", "closed_form"});
+  CHECK(streams.exit_code == 2);
+}
+
+// Two hosts on either side of one trunk: two messages of a ring share it, and are not quiet.
+TEST_CASE("rendezvous: on shared wires, however it is played") {
+  Json vertices = Json::array();
+  Json connections = Json::array();
+  const auto connect = [&](const char* from, const char* to) {
+    connections.push_back({{"from", from}, {"to", to}, {"link", "wire"}});
+  };
+  for (const char* host : {"g0", "g1", "g2", "g3"})
+    vertices.push_back({{"name", host}, {"kind", "gpu"}, {"forwards", false}});
+  for (const char* name : {"a", "b"}) vertices.push_back({{"name", name}, {"kind", "switch"}});
+  connect("g0", "a");
+  connect("g2", "a");
+  connect("g1", "b");
+  connect("g3", "b");
+  connect("a", "b");
+  const Json dumbbell = {
+      {"schema", "sgdsim/cluster/1"},
+      {"shape", "explicit"},
+      {"network", "nccl"},
+      {"vertices", vertices},
+      {"links",
+       {{"wire", {{"latency", "0.5 ms"}, {"per_byte", "80 ns/B"}, {"rendezvous", "16 KiB"}}}}},
+      {"edges", connections}};
+  const auto took_us = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--fidelity", "flow"});
+    return collective_us(dumbbell, {"ring", "allreduce", 1 << 17, more});
+  };
+  CHECK(took_us({}) == doctest::Approx(took_us({"--path", "events"})));
+}
+
+TEST_CASE("rendezvous: whatever chooses or plans does it by what waits") {
+  const Temporary file(Temporary::Kind::file, star(4, "mpi").dump());
+  const auto step_ps = [&](const char* collective, const char* strategy = "wfbp") {
+    const Ran run = call_sgdsim({"run", "resnet50_v100", "-c", file.name(), "--set",
+                                 std::string("collective=") + collective, "--set",
+                                 std::string("strategy=") + strategy, "--format", "json"});
+    INFO(run.log);
+    REQUIRE(run.exit_code == 0);
+    return Json::parse(run.out)["iteration_ps"].get<double>();
+  };
+  CHECK(step_ps("auto") <= step_ps("ring") * 1.001);
+  // One message a gradient waits a hundred times; a plan that knows it merges them.
+  CHECK(step_ps("ring", "mg_wfbp") < step_ps("ring"));
+  CHECK(call_sgdsim({"advise", "resnet50_v100", "-c", file.name()}).exit_code == 0);
+}
+
+TEST_CASE("rendezvous: sends of a schedule wait, with an overhead as without, and once") {
+  const Temporary schedule(Temporary::Kind::file,
+                           "num_ranks 2\nrank 0 {\nl0: send 1048576b to 1\n}\n"
+                           "rank 1 {\nl0: recv 1048576b from 0\n}\n");
+  const Temporary waits(Temporary::Kind::file, star(2, "nccl").dump());
+  const Temporary never(Temporary::Kind::file, star(2, "nccl", {{"rendezvous", "1 GiB"}}).dump());
+  const auto took_us = [&](const Temporary& cluster, std::vector<std::string> more) {
+    std::vector<std::string> words = {"replay",       schedule.name(), "-c",
+                                      cluster.name(), "--format",      "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran run = call_sgdsim(words);
+    INFO(run.log);
+    REQUIRE(run.exit_code == 0);
+    return Json::parse(run.out)["makespan_ps"].get<double>() / 1e6;
+  };
+  for (const char* fidelity : {"message", "flow", "packet"})
+    for (const std::vector<std::string>& overhead :
+         {std::vector<std::string>{}, std::vector<std::string>{"--o", "1 us"}}) {
+      CAPTURE(fidelity);
+      CAPTURE(overhead.size());
+      std::vector<std::string> words = overhead;
+      words.insert(words.end(), {"--fidelity", fidelity});
+      CHECK(took_us(waits, words) - took_us(never, words) ==
+            doctest::Approx(2 * start_up_us).epsilon(1e-6));
+    }
+  CHECK(took_us(waits, {"--S", "1 KiB"}) == doctest::Approx(took_us(never, {"--S", "1 KiB"})));
 }
 
 TEST_CASE("rendezvous: steps of training wait, too, at every fidelity that has messages") {
@@ -145,7 +238,6 @@ TEST_CASE("rendezvous: steps of training wait, too, at every fidelity that has m
     REQUIRE(run.exit_code == 0);
     return Json::parse(run.out)["iteration_ps"].get<double>() / 1e6;
   };
-  CHECK(step(cluster, "closed_form").exit_code == 2);
   Json never = cluster;
   never["nic"].erase("rendezvous");
   // Rings of four, one after the other: six steps of each gradient, whose chunks have as many bytes
@@ -157,6 +249,8 @@ TEST_CASE("rendezvous: steps of training wait, too, at every fidelity that has m
     waiting += layer["parameters"].get<int64_t>() >= 65'536 ? 1 : 0;
   REQUIRE(waiting > 10);
   const double more_us = waiting * 6 * 2 * start_up_us;
+  CHECK(step_us(cluster, "closed_form") - step_us(never, "closed_form") ==
+        doctest::Approx(more_us).epsilon(0.01));
   CHECK(step_us(cluster, "message") - step_us(never, "message") ==
         doctest::Approx(more_us).epsilon(0.01));
   CHECK(step_us(cluster, "flow") - step_us(never, "flow") ==
@@ -229,6 +323,17 @@ TEST_CASE("rendezvous: a fit finds from which size on messages wait") {
     CHECK_FALSE(cluster["link"].contains("segments"));
     CHECK(fit.log.find("wait for an answer") != std::string::npos);
   }
+  // A wait that is no round trip, but 1.5 of the start-up: no start is made of it.
+  Json odd = one_way_times(1e18);
+  for (Json& point : odd["series"][0]["points"])
+    if (point["size_B"].get<int64_t>() >= 1 << 16)
+      point["time_us"] = point["time_us"].get<double>() + 1.5 * start_up_us;
+  const Temporary longer(Temporary::Kind::file, odd.dump());
+  const Ran fitted = call_sgdsim({"fit", longer.name(), "--from-collective", "linear", "--network",
+                                  "mpi", "--segments", "1", "--out", "-"});
+  REQUIRE(fitted.exit_code == 0);
+  CHECK_FALSE(Json::parse(fitted.out).contains("start"));
+  CHECK(Json::parse(fitted.out)["link"]["rendezvous"] == "64 KiB");
   // No step: none is found. And none is looked for elsewhere.
   const Temporary even(Temporary::Kind::file, one_way_times(1e18).dump());
   const Ran none = call_sgdsim(

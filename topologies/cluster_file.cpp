@@ -58,13 +58,20 @@ Fields fields_of(ClusterFields& o) {
                       "see docs/calibrate.md")};
 }
 
+constexpr std::size_t most_bands = 256;  // each makes the file be read once more
+
 // The network as messages of each segment see it: the file is read once more for each.
 // Their graphs are the same but for what links cost.
 std::vector<std::function<Graph()>> add_bands(const Value& value, const Shape& shape,
                                               Network& network) {
   std::vector<SizeBand> bands;
   std::vector<std::function<Graph()>> graphs;
-  for (const Bytes from : segment_starts(value.json())) {
+  const std::vector<Bytes> starts = segment_starts(value.json());
+  if (starts.size() > most_bands)
+    value.fail("its links name " + std::to_string(starts.size()) +
+               " different sizes in \"segments\" and \"rendezvous\"; at most " +
+               std::to_string(most_bands) + " are read");
+  for (const Bytes from : starts) {
     const Json json = at_size(value.json(), from);
     Object fields(Value(json, value.file(), value.path()));
     Wiring wiring = shape.wire(fields);

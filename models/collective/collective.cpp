@@ -88,7 +88,7 @@ bool Algorithm::offers(Operation operation) const {
 }
 
 std::optional<Duration> Algorithm::formula(const CollectiveJob& job) const {
-  return job.cost.at(job.bytes()).rendezvous ? std::nullopt : closed_form(job);
+  return job.waits_for_answers() && !waits_each_round ? std::nullopt : closed_form(job);
 }
 
 const Algorithm& algorithm_named(const std::string& name, const std::string& where) {

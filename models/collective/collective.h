@@ -74,6 +74,13 @@ struct TeamCost {
       if (size_B >= from_B) found = &cost;
     return *found;
   }
+  // From which size on messages wait for an answer, if any do.
+  std::optional<double> waits_from_B() const {
+    if (smallest.rendezvous) return 0;
+    for (const auto& [from_B, cost] : from)
+      if (cost.rendezvous) return from_B;
+    return std::nullopt;
+  }
   // The same with another price of folding.
   TeamCost with(const Folding& folding) const {
     TeamCost changed = *this;
@@ -104,7 +111,20 @@ struct CollectiveJob {
   double bytes() const { return share.bytes(0); }
   // One message of s bytes, and the fold of s bytes, on the worst pair.
   Duration message(double size_B) const { return latency(size_B) + transfer(size_B); }
-  Duration latency(double size_B) const { return cost.at(size_B).latency; }
+  // Its start-up, with the wait for an answer where there is one.
+  Duration latency(double size_B) const { return cost.at(size_B).start_up(); }
+  // Whether this message, or one that follows, waits for an answer.
+  bool waits_for_answers() const {
+    const auto waits = [&](double size_B) { return cost.at(size_B).rendezvous; };
+    return waits(bytes()) || std::any_of(following.begin(), following.end(), [&](Bytes size) {
+             return waits(static_cast<double>(size.count()));
+           });
+  }
+  // The largest message that waits for no answer; the whole one if none does.
+  double largest_eager_B() const {
+    const std::optional<double> waits_B = cost.waits_from_B();
+    return waits_B ? std::clamp(std::ceil(*waits_B) - 1, 0., bytes()) : bytes();
+  }
   Duration transfer(double size_B) const { return cost.at(size_B).per_byte.of(size_B); }
   Duration fold(double size_B) const { return cost.at(size_B).reduce.of(size_B); }
   // The bytes of the first `count` of `parts` chunks, the largest ones.
@@ -116,11 +136,12 @@ struct CollectiveJob {
   bool starts_free(double size_B) const {
     return wire() ? !cost.at(size_B).rendezvous : latency(size_B) == Duration();
   }
+  static constexpr double least_packet_B = 4096;
   // The least block worth choosing where that is so: smaller ones shorten
   // the filling of `stages` links, which is a 64th of the whole already, and packets are no smaller
   // than 4 KiB. Short messages are one block.
   double least_free_block_B(double size_B, double stages) const {
-    return std::min(size_B, std::max(4096., std::ceil(size_B / (64 * stages))));
+    return std::min(size_B, std::max(least_packet_B, std::ceil(size_B / (64 * stages))));
   }
   // What it costs every worker once, before its first message.
   Duration start() const { return network == nullptr || is_part ? Duration() : network->start(); }
@@ -161,7 +182,10 @@ struct Algorithm {
   bool (*streams)(const CollectiveOptions& options) = nullptr;
 
   bool offers(Operation operation) const;
-  // closed_form, where it holds: no formula has what receivers wait for while senders go on.
+  // Every message is waited for before the next one is sent, so that a wait for an answer adds to
+  // its start-up; or its parts say so.
+  bool waits_each_round = false;
+  // closed_form, where it holds: no other formula has what receivers wait for while senders go on.
   std::optional<Duration> formula(const CollectiveJob& job) const;
 };
 

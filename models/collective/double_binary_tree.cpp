@@ -49,7 +49,10 @@ double block_B(const CollectiveJob& job) {
   if (job.block) return static_cast<double>(job.block->count());
   // The way down has lg P stages and then n/b more steps of alpha + b beta.
   const double stages = 2 * log2_up(job.size());
-  if (job.starts_free(n)) return job.least_free_block_B(n, stages);
+  // Blocks that wait for no answer, if they are packets at least.
+  if (job.starts_free(1))
+    return std::min(job.least_free_block_B(n, stages),
+                    std::max(job.largest_eager_B(), std::min(n, CollectiveJob::least_packet_B)));
   const auto alpha = static_cast<double>(job.cost.at(n).start_up().ps());
   const double rate = stages * job.cost.at(n).per_byte.ps();
   const double best = rate > 0 ? std::sqrt(n * alpha / rate) : n;

@@ -70,7 +70,8 @@ Algorithm describe() {
           .operations = {Operation::allreduce, Operation::reduce_scatter, Operation::allgather},
           .options = {},
           .schedule = schedule,
-          .closed_form = closed_form};
+          .closed_form = closed_form,
+          .waits_each_round = true};
 }
 
 }  // namespace sgdsim::collective::halving_doubling

@@ -144,9 +144,11 @@ Algorithm describe() {
           .schedule = schedule,
           .closed_form = closed_form,
           .takes_block = true,
-          .parts = [](const CollectiveOptions& options) {
-            return std::vector{options.of(inside), options.of(across)};
-          }};
+          .parts =
+              [](const CollectiveOptions& options) {
+                return std::vector{options.of(inside), options.of(across)};
+              },
+          .waits_each_round = true};
 }
 
 }  // namespace sgdsim::collective::hierarchical

@@ -90,14 +90,18 @@ struct BlockCost {
 double best_block_B(const CollectiveJob& job, double n) {
   const double largest = std::max(1., n);
   const bool are_free = job.starts_free(1);
-  const double least = std::max({1., std::ceil(n / most_blocks),
-                                 are_free ? job.least_free_block_B(largest, job.size() - 1) : 1.});
+  const double fewest = std::max(1., std::ceil(n / most_blocks));
+  const double least =
+      are_free ? std::max(fewest, job.least_free_block_B(largest, job.size() - 1)) : fewest;
   double best_B = 0;
   double best_ps = std::numeric_limits<double>::infinity();
   const auto consider = [&](const PairCost& cost, double from_B, double to_B) {
     const BlockCost blocks(job, cost);
     const double high = std::min(largest, std::ceil(to_B) - 1);
-    const double low = std::max(std::min(least, high), std::ceil(from_B));
+    // Up to where messages wait, blocks may be smaller than what fills a chain in a 64th.
+    const double wanted =
+        are_free && high >= CollectiveJob::least_packet_B ? std::min(least, high) : least;
+    const double low = std::max({wanted, fewest, std::ceil(from_B)});
     if (low > high) return;
     const auto try_block = [&](double block_B, double ahead) {
       const double time_ps = blocks.time_ps(n, block_B);
@@ -165,8 +169,10 @@ Program schedule(const CollectiveJob& job) {
   TreePipeline broadcast = pipeline(job);
   broadcast.flows = {chain(job, false)};
   // Programs that wait for answers do one thing after the other.
-  const double block_B = reduce.flows[0].blocks.front().size_B;
-  reduce.members_wait = broadcast.members_wait = job.cost.at(block_B).rendezvous;
+  const std::vector<BlockRun>& blocks = reduce.flows[0].blocks;
+  reduce.members_wait = broadcast.members_wait =
+      std::any_of(blocks.begin(), blocks.end(),
+                  [&](const BlockRun& run) { return job.cost.at(run.size_B).rendezvous; });
   if (job.operation == Operation::reduce) return Program().then(reduce);
   if (job.operation == Operation::broadcast) return Program().then(broadcast);
   if (job.options.of(sequential)) return Program().then(reduce).then(broadcast);

@@ -86,7 +86,8 @@ Algorithm describe() {
           .operations = {Operation::allreduce, Operation::allgather, Operation::alltoall},
           .options = {},
           .schedule = schedule,
-          .closed_form = closed_form};
+          .closed_form = closed_form,
+          .waits_each_round = true};
 }
 
 }  // namespace sgdsim::collective::recursive_doubling

@@ -89,6 +89,10 @@ std::optional<Duration> closed_form(const CollectiveJob& job) {
   const int others = job.size() - 1;
   const int folding = job.operation == Operation::allgather ? 0 : others;
   const int steps = job.operation == Operation::allreduce ? 2 * others : others;
+  // Unlike links, and a receiver that may be late to answer.
+  if (job.cost.at(chunk_B).rendezvous && job.network != nullptr &&
+      job.network->at_size(chunk_B).classes().size() > 1)
+    return std::nullopt;
   const Duration moving = uneven_time(job, chunk_B, steps).value_or(job.message(chunk_B) * steps);
   return moving + job.fold(chunk_B) * folding;
 }
@@ -101,7 +105,8 @@ Algorithm describe() {
           .operations = {Operation::allreduce, Operation::reduce_scatter, Operation::allgather},
           .options = {},
           .schedule = schedule,
-          .closed_form = closed_form};
+          .closed_form = closed_form,
+          .waits_each_round = true};
 }
 
 }  // namespace sgdsim::collective::ring

@@ -65,7 +65,7 @@ ServerLegs legs_of(const AsynchronousCycle& cycle, int worker) {
   const int place = cycle.places.of_worker(worker);
   const Leg push = wires.leg(place, cycle.server_place(0), cycle.part_B, true);
   const Leg pull = wires.leg(cycle.server_place(0), place, cycle.part_B, false);
-  return {servers.servers * push.out_busy + push.flight + pull.flight + pull.in_busy,
+  return {servers.servers * push.out_busy + push.flight + push.agreed + pull.flight + pull.in_busy,
           std::max(push.in_busy, pull.out_busy), push.fold,
           push.fold - std::min(push.fold, push.transit)};
 }

@@ -74,6 +74,9 @@ StepResult simulate_step(const StepQuestion& question) {
     throw InputError("",
                      "no closed form is known for these parameter servers where ports differ; use "
                      "fidelity message");
+  if (question.fidelity == Fidelity::closed_form && servers != nullptr &&
+      servers->cost.waits_from_B())
+    throw no_formula("", "parameter servers whose messages wait for answers");
   const AsynchronousRule* asynchronous = asynchronous_rule(question);
   const PipelineRule* pipeline = pipeline_rule(question);
   if (pipeline != nullptr) check(question, *pipeline);

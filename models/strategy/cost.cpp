@@ -296,8 +296,9 @@ ExchangeTime MessageCost::exchange(const Transfer& transfer, CollectiveJob& scra
     return push_pull_time(servers, transfer.size, transfer.part);
   }
   if (const auto time = known(transfer, scratch)) return {*time, {}, {}};
+  const auto* algorithm = std::get_if<const Algorithm*>(&exchange_);
   throw no_formula(
-      "", std::string(std::get<const Algorithm*>(exchange_)->name) + " with these options");
+      "", std::string(algorithm != nullptr ? (*algorithm)->name : "auto") + " with these options");
 }
 
 std::optional<Duration> MessageCost::known(const Transfer& transfer, CollectiveJob& scratch) const {
@@ -336,7 +337,7 @@ void MessageCost::prepare(CollectiveJob& job, const Transfer& transfer,
 // The first of equals.
 const MessageCost& MessageCost::cheapest_for(const Transfer& transfer) const {
   const Candidates& candidates = std::get<Candidates>(exchange_);
-  const MessageCost* best = &candidates.front();
+  const MessageCost* best = nullptr;
   std::optional<Duration> least;
   for (const MessageCost& candidate : candidates) {
     CollectiveJob job = candidate.job_;
@@ -345,6 +346,7 @@ const MessageCost& MessageCost::cheapest_for(const Transfer& transfer) const {
     least = time;
     best = &candidate;
   }
+  if (best == nullptr) throw no_formula("", "auto with these options");
   return *best;
 }
 

@@ -92,8 +92,8 @@ void Packets::connect(uint32_t number, const Parcel& parcel, bool is_wanted, Tim
   Conversation& conversation = *conversations_[number];
   conversation.version_ = versions_[number];
   conversation.has_left_ = parcel.waits_for_receiver || !parcel.tells_when_free;
-  if (!is_wanted) return;
-  parcel.leg.agreed > Duration() ? want(number, now) : start(conversation, now);
+  if (is_wanted && parcel.leg.agreed > Duration()) return want(number, now);
+  if (is_wanted) start(conversation, now);
 }
 
 void Packets::want(uint32_t message, Time now) {

@@ -43,6 +43,11 @@ struct Leg {
   Leg bytes_only() const {
     return {flight, out_busy, in_busy - agreed, transit - agreed, fold, agreed};
   }
+  Leg without_agreement() const {
+    Leg leg = bytes_only();
+    leg.agreed = {};
+    return leg;
+  }
 };
 
 class Wires {

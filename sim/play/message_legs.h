@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "sim/net/wires.h"
@@ -23,6 +24,8 @@ class MessageLegs {
       if (from != to)
         leg = wires_->leg(static_cast<int>(from), static_cast<int>(to), static_cast<double>(size_B),
                           false);
+      // A schedule that announces large messages itself has them wait no second time.
+      if (announces()) leg = leg.without_agreement();
     } else {
       leg.flight = costs_.flight;
       leg.transit = leg.out_busy = leg.in_busy = costs_.per_byte.of(rest_B(size_B));
@@ -34,7 +37,7 @@ class MessageLegs {
   }
   // Of a message without bytes between cards.
   Duration flight_of_word(uint32_t from, uint32_t to) const {
-    const Leg word = of(from, to, 0);
+    const Leg word = of(from, to, 0).without_agreement();
     return word.flight - costs_.overhead + word.transit;
   }
   // Of a processor, at either end; and what of it goes on beside the bytes that come.
@@ -44,6 +47,7 @@ class MessageLegs {
   }
 
  private:
+  bool announces() const { return costs_.eager_B != std::numeric_limits<int64_t>::max(); }
   static double rest_B(int64_t size_B) {
     return static_cast<double>(std::max<int64_t>(0, size_B - 1));
   }

@@ -65,7 +65,10 @@ bool for_each_message(const Phase& phase, int round, int workers, const F& f) {
 }
 
 Parcel parcel_of(const Wires& wires, int from, int to, double size_B) {
-  return {.from = from, .to = to, .size_B = size_B, .leg = wires.leg(from, to, size_B, false)};
+  return {.from = from,
+          .to = to,
+          .size_B = size_B,
+          .leg = wires.leg(from, to, size_B, false).bytes_only()};
 }
 
 void add_blocks(const TreePipeline& pipeline, int workers, Resources& resources,

@@ -273,7 +273,12 @@ bool RanksInTime::send(uint32_t place, Time processor_free, Time now) {
 void RanksInTime::hand_over(uint32_t number, Time now) {
   const uint32_t place = messages_[number].send;
   const Time begun = now - costs_.overhead;
-  send_over_ports(number, {}, begun + legs_.overhead(operation(place).amount), now);
+  const RankOperation& send = operation(place);
+  // Of a leg packets look at the wait for an answer only.
+  Leg leg;
+  leg.agreed = legs_.of(schedule_.rank_of(place), send.peer, send.amount).agreed;
+  leg.in_busy = leg.transit = leg.agreed;
+  send_over_ports(number, leg, begun + legs_.overhead(send.amount), now);
 }
 void RanksInTime::send_over_ports(uint32_t number, const Leg& leg, Time processor_free, Time now) {
   const uint32_t place = messages_[number].send;

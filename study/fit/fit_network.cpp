@@ -21,13 +21,6 @@ bool is_looked_for(const FitArguments& arguments) {
 }
 std::string size_text(double size_B) { return to_text(Bytes(static_cast<int64_t>(size_B))); }
 
-std::vector<FitRow> all_rows_of(const Fitted& one) {
-  std::vector<FitRow> rows;
-  for (const FitInput& input : one.inputs)
-    rows.insert(rows.end(), input.rows.begin(), input.rows.end());
-  return rows;
-}
-
 }  // namespace
 
 void check_network(const FitArguments& arguments) {
@@ -39,7 +32,7 @@ void check_network(const FitArguments& arguments) {
 void apply_rendezvous(const FitArguments& arguments, int pieces, Fitted& one, FitAnswer& answer) {
   const bool is_open = is_looked_for(arguments);
   if (!is_asked(arguments) && !is_open) return;
-  const std::vector<FitRow> rows = all_rows_of(one);
+  const std::vector<FitRow> rows = all_rows(one.inputs);
   if (!are_one_way(rows)) {
     if (is_asked(arguments))
       throw InputError(option,
@@ -63,6 +56,9 @@ void apply_rendezvous(const FitArguments& arguments, int pieces, Fitted& one, Fi
   }
   for (FitInput& input : one.inputs)
     input.rows = with_rendezvous(std::move(input.rows), *one.rendezvous_B);
+  // Waits of three start-ups would tell a start from alpha, which one-way times cannot.
+  for (FitInput& input : one.inputs)
+    for (FitRow& row : input.rows) row.starts = 0;
 }
 
 }  // namespace sgdsim

@@ -135,13 +135,6 @@ std::vector<FitRow> empty_runs_of(const FitArguments& arguments,
 
 // ---- fits and their assessment
 
-std::vector<FitRow> all_rows(const std::vector<FitInput>& inputs) {
-  std::vector<FitRow> rows;
-  for (const FitInput& input : inputs)
-    rows.insert(rows.end(), input.rows.begin(), input.rows.end());
-  return rows;
-}
-
 HeldRanks held_of(const FitArguments& arguments, const std::vector<FitInput>& inputs,
                   std::vector<std::string>& notes) {
   std::vector<RanksOf> measured;
@@ -243,12 +236,12 @@ void repeat_about_itself(const FitArguments& arguments, const LinkGuess& first, 
       "settle");
 }
 
-// The start that a cluster states already; empty if it states none.
-std::string stated_start(const FitArguments& arguments) {
+// What the cluster of --into states already; empty if it does not.
+std::string stated(const FitArguments& arguments, const char* field) {
   if (arguments.into.empty()) return "";
   const Json json = cluster_document(arguments.into).root().json();
-  return json.is_object() && json.contains("start") && json["start"].is_string()
-             ? json["start"].get<std::string>()
+  return json.is_object() && json.contains(field) && json[field].is_string()
+             ? json[field].get<std::string>()
              : "";
 }
 
@@ -259,7 +252,7 @@ bool is_refitted_beside_start(const FitArguments& arguments, const ReadSeries& s
                               const Fitted& one, FitAnswer& answer) {
   const bool is_open = arguments.start.empty() && !one.fit.start_is_told &&
                        !is_fitted_on_cluster(arguments, arguments.from_collective);
-  const std::string start = is_open ? stated_start(arguments) : "";
+  const std::string start = is_open ? stated(arguments, "start") : "";
   if (start.empty()) return false;
   FitArguments with = arguments;
   with.start = start;
@@ -349,8 +342,17 @@ PredictionError held_out_error(const FitAnswer& answer) {
   return summary_of(errors);
 }
 
-FitAnswer answer_fit(const FitArguments& arguments) {
-  check(arguments);
+std::vector<FitRow> all_rows(const std::vector<FitInput>& inputs) {
+  std::vector<FitRow> rows;
+  for (const FitInput& input : inputs)
+    rows.insert(rows.end(), input.rows.begin(), input.rows.end());
+  return rows;
+}
+
+FitAnswer answer_fit(const FitArguments& given) {
+  check(given);
+  FitArguments arguments = given;
+  if (arguments.network.empty()) arguments.network = stated(arguments, "network");
   FitAnswer answer;
   answer.name = arguments.name;
   answer.network = arguments.network;

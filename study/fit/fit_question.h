@@ -86,6 +86,8 @@ struct FitInput {
   bool has_slopes = false;    // rows that depend on the constants which they were taken about
 };
 
+std::vector<FitRow> all_rows(const std::vector<FitInput>& inputs);
+
 struct Assessment {
   std::string by;              // "sizes" or "ranks"
   std::vector<double> errors;  // of the rows that were

@@ -9,6 +9,7 @@
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "sim/core/error.h"
+#include "sim/core/refusal.h"
 #include "study/collective/nccl_answer.h"
 #include "topologies/wiring.h"
 
@@ -108,7 +109,10 @@ MessageCost cheapest_of(const CollectiveField& field, const Cluster& cluster, Op
     if (!algorithm->closed_form_note.empty()) continue;
     try {
       MessageCost cost = cost_of(field, *algorithm, cluster, operation);
-      if (closed_form_of(*algorithm, cost.job())) costs.push_back(std::move(cost));
+      if (closed_form_of(*algorithm, cost.job()))
+        costs.push_back(std::move(cost));
+      else
+        why_not = no_formula("", std::string(algorithm->name)).what();
     } catch (const InputError& error) {
       why_not = error.what();
     }
