@@ -2,14 +2,15 @@
 #include "topologies/route_search.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "sim/core/cast.h"
 
 namespace sgdsim {
 
-auto RouteSearch::Length::operator<=>(const Length& other) const {
-  return std::tie(avoided, latency, hops) <=> std::tie(other.avoided, other.latency, other.hops);
+std::strong_ordering RouteSearch::Length::operator<=>(const Length& other) const {
+  if (const auto by = avoided <=> other.avoided; by != 0) return by;
+  if (const auto by = latency <=> other.latency; by != 0) return by;
+  return hops <=> other.hops;
 }
 
 void RouteSearch::Side::see(int vertex, const Length& length) {

@@ -6,6 +6,7 @@
 // (Pohl, Bi-directional search, Machine Intelligence 6, 1971).
 #pragma once
 
+#include <compare>
 #include <map>
 #include <span>
 #include <vector>
@@ -35,7 +36,7 @@ class RouteSearch {
     int avoided = 0;
     int hops = 0;
     Duration latency;
-    auto operator<=>(const Length& other) const;
+    std::strong_ordering operator<=>(const Length& other) const;
     bool operator==(const Length&) const = default;
     Length operator+(const Length& other) const {
       return {avoided + other.avoided, hops + other.hops, latency + other.latency};

@@ -67,7 +67,8 @@ RoutedWires::RoutedWires(Graph graph, const RouteChoice& choice)
     if (one.both_ways) outs_[next[at(one.to)]++] = {one.from, way_number(number, true)};
   }
   for (std::size_t i = 0; i + 1 < firsts_.size(); ++i)
-    std::stable_sort(outs_.begin() + firsts_[i], outs_.begin() + firsts_[i + 1]);
+    std::stable_sort(outs_.begin() + static_cast<std::ptrdiff_t>(firsts_[i]),
+                     outs_.begin() + static_cast<std::ptrdiff_t>(firsts_[i + 1]));
   for (int worker = 0; worker < graph_.workers(); ++worker) {
     const int vertex = graph_.vertex_of(worker);
     gates_[at(worker)] = {vertex, true, 0};

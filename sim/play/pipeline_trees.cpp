@@ -42,7 +42,9 @@ struct Turns {
         (static_cast<uint64_t>(priority_class) << block_bits) + static_cast<uint64_t>(block);
     return (order << rank_bits) + static_cast<uint64_t>(rank);
   }
-  std::size_t rank(uint64_t turn) const { return turn & ((uint64_t{1} << rank_bits) - 1); }
+  std::size_t rank(uint64_t turn) const {
+    return static_cast<std::size_t>(turn & ((uint64_t{1} << rank_bits) - 1));
+  }
 };
 
 Turns turns_of(const TreePipeline& pipeline, std::size_t edges) {

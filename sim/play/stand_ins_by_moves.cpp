@@ -174,7 +174,8 @@ void Alikeness::sort_by_sender() {
   for (const Message& one : messages_) sorted[next[one.from]++] = one;
   messages_ = std::move(sorted);
   for (std::size_t worker = 0; worker < colours_.size(); ++worker)
-    std::sort(messages_.begin() + first_of_[worker], messages_.begin() + first_of_[worker + 1],
+    std::sort(messages_.begin() + static_cast<std::ptrdiff_t>(first_of_[worker]),
+              messages_.begin() + static_cast<std::ptrdiff_t>(first_of_[worker + 1]),
               [](const Message& one, const Message& other) {
                 return std::tie(one.label, one.to) < std::tie(other.label, other.to);
               });
