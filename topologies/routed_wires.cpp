@@ -145,7 +145,9 @@ WaysTo& RoutedWires::table_of(int goal) {
 const Ways& RoutedWires::ways_to(int goal, int from) {
   WaysTo& table = table_of(goal);
   if (table.is_complete || table.is_known[at(from)]) return table.ways;
-  if (table.looked_at > closed_.size()) return all_ways_to(goal);
+  // Single searches cost more a link than a full one, which receivers of many senders need anyway.
+  constexpr std::size_t part = 16;
+  if (table.looked_at * part > closed_.size()) return all_ways_to(goal);
   search_.add(from, goal, closed_, table);
   return table.ways;
 }
