@@ -323,6 +323,19 @@ TEST_CASE("rendezvous: a fit finds from which size on messages wait") {
     CHECK_FALSE(cluster["link"].contains("segments"));
     CHECK(fit.log.find("wait for an answer") != std::string::npos);
   }
+  // Thousands of sizes: a few seconds at most, which a search with every cut of every size is not.
+  Json many = Json::array();
+  for (int64_t i = 1; i <= 2'000; ++i) {
+    const int64_t size_B = i << 10;
+    const double waits_us = size_B >= 1 << 20 ? 2 * start_up_us : 0;
+    many.push_back(
+        {{"size_B", size_B}, {"time_us", start_up_us + waits_us + sent_bytes_us(size_B)}});
+  }
+  const Temporary thousands(Temporary::Kind::file, measured(many).dump());
+  const Ran dense = call_sgdsim(
+      {"fit", thousands.name(), "--from-collective", "linear", "--network", "mpi", "--out", "-"});
+  REQUIRE(dense.exit_code == 0);
+  CHECK(Json::parse(dense.out)["link"]["rendezvous"] == "1 MiB");
   // A wait that is no round trip, but 1.5 of the start-up: no start is made of it.
   Json odd = one_way_times(1e18);
   for (Json& point : odd["series"][0]["points"])

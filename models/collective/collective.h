@@ -137,9 +137,9 @@ struct CollectiveJob {
     return wire() ? !cost.at(size_B).rendezvous : latency(size_B) == Duration();
   }
   static constexpr double least_packet_B = 4096;
-  // The least block worth choosing where that is so: smaller ones shorten
-  // the filling of `stages` links, which is a 64th of the whole already, and packets are no smaller
-  // than 4 KiB. Short messages are one block.
+  // The least block worth choosing where that is so: smaller ones shorten the filling of `stages`
+  // links, which is a 64th of the whole already, and packets are no smaller. Short messages are one
+  // block.
   double least_free_block_B(double size_B, double stages) const {
     return std::min(size_B, std::max(least_packet_B, std::ceil(size_B / (64 * stages))));
   }
@@ -180,11 +180,11 @@ struct Algorithm {
   std::vector<std::string> (*parts)(const CollectiveOptions& options) = nullptr;
   // Whether messages that follow one another are one schedule; null: never.
   bool (*streams)(const CollectiveOptions& options) = nullptr;
-
-  bool offers(Operation operation) const;
   // Every message is waited for before the next one is sent, so that a wait for an answer adds to
   // its start-up; or its parts say so.
   bool waits_each_round = false;
+
+  bool offers(Operation operation) const;
   // closed_form, where it holds: no other formula has what receivers wait for while senders go on.
   std::optional<Duration> formula(const CollectiveJob& job) const;
 };

@@ -1,9 +1,13 @@
-// Every place between two sizes is tried.
+// Every place between two sizes is tried with a single line, and the best one with as many pieces
+// as are asked for.
 #include "models/link/rendezvous.h"
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <limits>
+#include <map>
+
+#include "models/link/least_squares.h"
 
 namespace sgdsim {
 namespace {
@@ -30,20 +34,35 @@ std::vector<FitRow> with_rendezvous(std::vector<FitRow> rows, double from_B) {
 }
 
 std::optional<RendezvousSize> find_rendezvous(const std::vector<FitRow>& rows, int pieces) {
-  std::set<double> distinct;
-  for (const FitRow& row : rows) distinct.insert(row.size_B);
-  const std::vector<double> sizes(distinct.begin(), distinct.end());
-  if (sizes.size() < 4) return std::nullopt;
-  const double of_step = std::log(static_cast<double>(rows.size()));  // one more number
-  double least = fit_pieces(rows, pieces).criterion - of_step;
-  std::optional<RendezvousSize> found;
-  for (std::size_t i = 2; i + 1 < sizes.size(); ++i) {
-    const double criterion = fit_pieces(with_rendezvous(rows, sizes[i]), pieces).criterion;
-    if (criterion >= least) continue;
-    least = criterion;
-    found = between(sizes[i - 1], sizes[i]);
+  std::map<double, std::vector<FitRow>> by_size;
+  for (const FitRow& row : rows) by_size[row.size_B].push_back(row);
+  const std::size_t count = by_size.size();
+  if (count < 4) return std::nullopt;
+  std::vector<double> sizes;
+  std::vector<Sums> below(count + 1);  // of the sizes before each, which do not wait
+  std::vector<Sums> above(count + 1);  // of it and those behind it, which do
+  for (const auto& [size_B, same] : by_size) {
+    sizes.push_back(size_B);
+    for (const FitRow& row : same) below[sizes.size()].add(row);
+    for (const FitRow& row : with_rendezvous(same, 0)) above[sizes.size() - 1].add(row);
   }
-  return found;
+  for (std::size_t i = 0; i < count; ++i) {
+    below[i + 1].add(below[i]);
+    above[count - 1 - i].add(above[count - i]);
+  }
+  std::size_t best = 2;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 2; i + 1 < count; ++i) {
+    Sums line = below[i];
+    line.add(above[i]);
+    const double cost = least_squares(line).cost;
+    if (cost < least) best = i;
+    least = std::min(least, cost);
+  }
+  const double of_step = std::log(static_cast<double>(rows.size()));  // one more number
+  const Fit with = fit_pieces(with_rendezvous(rows, sizes[best]), pieces);
+  if (with.criterion + of_step >= fit_pieces(rows, pieces).criterion) return std::nullopt;
+  return between(sizes[best - 1], sizes[best]);
 }
 
 }  // namespace sgdsim

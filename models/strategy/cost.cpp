@@ -296,9 +296,8 @@ ExchangeTime MessageCost::exchange(const Transfer& transfer, CollectiveJob& scra
     return push_pull_time(servers, transfer.size, transfer.part);
   }
   if (const auto time = known(transfer, scratch)) return {*time, {}, {}};
-  const auto* algorithm = std::get_if<const Algorithm*>(&exchange_);
   throw no_formula(
-      "", std::string(algorithm != nullptr ? (*algorithm)->name : "auto") + " with these options");
+      "", std::string(std::get<const Algorithm*>(exchange_)->name) + " with these options");
 }
 
 std::optional<Duration> MessageCost::known(const Transfer& transfer, CollectiveJob& scratch) const {

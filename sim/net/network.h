@@ -27,7 +27,8 @@ struct PairCost {
   Duration latency;
   PerByte per_byte;
   PerByte reduce;
-  // Sender and receiver first agree: a word there and one back, while both wait (MPI's rendezvous).
+  // Sender and receiver first agree: a word there and one back, before bytes leave (MPI's
+  // rendezvous).
   bool rendezvous = false;
 
   Duration agreement() const { return rendezvous ? latency * 2 : Duration(); }
