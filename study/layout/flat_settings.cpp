@@ -157,17 +157,19 @@ void FlatSettings::read_python(const std::string& text, const std::string& recip
   for (const auto& [name, block] : blocks)
     if (says_layout(name)) names.push_back(name);
   std::string chosen = recipe;
+  if (names.empty())
+    throw InputError(file_,
+                     "no function or call in it sets tensor_model_parallel_size or another size of "
+                     "a layout");
   if (recipe.empty()) {
-    if (names.size() != 1) {
+    if (names.size() > 1) {
+      constexpr std::size_t most_named = 8;
       std::string some;
-      for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 8); ++i)
+      for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i)
         some += (i == 0 ? "" : ", ") + names[i];
-      throw InputError(file_, names.empty()
-                                  ? "no function or call in it sets tensor_model_parallel_size or "
-                                    "another size of a layout"
-                                  : "it has " + std::to_string(names.size()) +
-                                        " recipes; say which one, as FILE.py:" + names.front() +
-                                        " (" + some + (names.size() > 8 ? ", ..." : "") + ")");
+      throw InputError(file_, "it has " + std::to_string(names.size()) +
+                                  " recipes; say which one, as FILE.py:" + names.front() + " (" +
+                                  some + (names.size() > most_named ? ", ..." : "") + ")");
     }
     chosen = names.front();
   } else if (std::find(names.begin(), names.end(), recipe) == names.end()) {
