@@ -48,6 +48,7 @@ Json head_of(const NcclImportOptions& options, const std::string& file, const ch
            "Rates from a NCCL topology file; latencies from NCCL's tuning model "
            "(0.6 us over NVLink, 1 us over PCIe, 2.7 us over the network)."},
           {"source", "imported from " + file},
+          {"network", "nccl"},
           {"shape", shape},
           {"nodes", options.nodes}};
 }

@@ -187,16 +187,20 @@ class EventQueue {
     run_end_ = run_.back().time;
   }
 
-  // Behind the run it counts on in the bucket that follows.
+  // Behind the run it counts on in the buckets that follow, as long as these are small.
   template <class See>
   void show(std::size_t place, See see) const {
     if (place < run_.size()) return see(run_[place].payload);
     if (filled_levels_ == 0) return;
     place -= run_.size();
     const auto level = static_cast<unsigned>(std::countr_zero(filled_levels_));
-    const auto digit = static_cast<unsigned>(std::countr_zero(filled_[level]));
-    const Chunk* chunk = buckets_[level * digits + digit].first;
-    if (place < chunk->count) see(chunk->events[place].payload);
+    for (uint64_t filled = filled_[level]; filled != 0; filled &= filled - 1) {
+      const auto digit = static_cast<unsigned>(std::countr_zero(filled));
+      const Chunk* chunk = buckets_[level * digits + digit].first;
+      if (place < chunk->count) return see(chunk->events[place].payload);
+      if (chunk->next != nullptr) return;
+      place -= chunk->count;
+    }
   }
 
   std::array<Bucket, levels * digits> buckets_;

@@ -18,6 +18,13 @@ uint64_t split_mix(uint64_t& state) {
   return z ^ (z >> 31);
 }
 
+// Of part `number`.
+uint64_t seed_of(uint64_t seed, uint64_t number) {
+  uint64_t mixer = seed ^ 0x6a09e667f3bcc909ULL;
+  mixer = split_mix(mixer) ^ number;
+  return split_mix(mixer);
+}
+
 }  // namespace
 
 Random::Random(uint64_t seed) : seed_(seed) {
@@ -25,11 +32,11 @@ Random::Random(uint64_t seed) : seed_(seed) {
   for (uint64_t& word : state_) word = split_mix(mixer);
 }
 
-Random Random::stream(uint64_t number) const {
-  uint64_t mixer = seed_ ^ 0x6a09e667f3bcc909ULL;
-  const uint64_t base = split_mix(mixer);
-  mixer = base ^ number;
-  return Random(split_mix(mixer));
+Random Random::stream(uint64_t number) const { return Random(seed_of(seed_, number)); }
+
+Random Random::of(uint64_t seed, std::initializer_list<uint64_t> numbers) {
+  for (const uint64_t number : numbers) seed = seed_of(seed, number);
+  return Random(seed);
 }
 
 uint64_t Random::bits() {

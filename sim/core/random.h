@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 
 namespace sgdsim {
 
@@ -16,6 +17,8 @@ class Random {
   explicit Random(uint64_t seed);
   // A generator of its own for part `number`, whatever has been drawn from this one.
   Random stream(uint64_t number) const;
+  // The part of a part and so on of that of a seed, without the generators between.
+  static Random of(uint64_t seed, std::initializer_list<uint64_t> numbers);
 
   uint64_t bits();
   uint64_t below(uint64_t bound);  // 0 .. bound-1, each equally likely

@@ -26,7 +26,8 @@ struct PacketReport;  // packet_report.h
 class Carrier {
  public:
   static constexpr uint32_t kind_count = 6;  // of events that are the carrier's own
-  enum class News : uint8_t { nothing, sender_free, arrived };
+  // `both`: first the sender is free, then the message has arrived.
+  enum class News : uint8_t { nothing, sender_free, arrived, both };
   // What one event says about which message.
   struct Report {
     News news = News::nothing;
@@ -46,6 +47,10 @@ class Carrier {
   virtual Duration notice(const Leg& leg) const = 0;
   virtual void want(uint32_t message, Time now) = 0;
   virtual Report happen(const Event& event, Time now) = 0;
+  // Into the cache: what an event is about that comes soon; and then what that says is needed.
+  virtual bool fetches() const { return false; }
+  virtual void fetch(const Event&) const {}
+  virtual void fetch_for(const Event&) const {}
   // After all that happened at this moment.
   virtual void settle(Time now) = 0;
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/core/prefetch.h"
 
 namespace sgdsim {
 namespace {
@@ -23,7 +24,10 @@ Flows::Flows(Resources& resources, const Options& options, Agenda& agenda)
       agenda_(agenda),
       rates_(resources.capacities()),
       carried_B_(is_routed_ ? resources.capacities().size() : 0),
-      capacities_(is_routed_ ? resources.capacities() : std::vector<double>()) {}
+      capacities_(is_routed_ ? resources.capacities() : std::vector<double>()) {
+  // So many are under way where each port has one; what is not used takes no memory.
+  flows_.reserve(resources.capacities().size() / 2);
+}
 
 void Flows::plan(Kind kind, uint32_t message, Time when) {
   agenda_.push(when, Event(kind, message, flow(message).version));
@@ -48,6 +52,10 @@ uint32_t Flows::add(const Parcel& parcel) {
   it.what = parcel;
   it.what.leg = parcel.leg.bytes_only();
   it.left_ps = static_cast<double>(it.what.leg.transit.ps());
+  // What waits for its receiver frees its sender when it is there; that, and what has paid its
+  // latency before, is there when it has left.
+  it.is_free = parcel.waits_for_receiver;
+  it.is_there = parcel.waits_for_receiver || pays_first() || parcel.leg.flight == Duration();
   return message;
 }
 
@@ -133,7 +141,18 @@ void Flows::join_queue(uint32_t message, Time now) {
 // A message that waits has told of itself one flight after it was sent.
 void Flows::want(uint32_t message, Time now) { plan(begins, message, now + waits_before(message)); }
 
+void Flows::fetch(const Event& next) const {
+  if (next.actor() != 0 || next.kind() == next_leaves) return;
+  prefetch(&flows_[next.subject()], offsetof(Flow, what));
+  if (next.kind() == leaves) rates_.fetch(next.subject());
+}
+
+void Flows::fetch_for(const Event& next) const {
+  if (next.actor() == 0 && next.kind() == leaves) rates_.fetch_for(next.subject());
+}
+
 Flows::Report Flows::happen(const Event& event, Time now) {
+  if (arrived_ != none) free_number(std::exchange(arrived_, none));
   if (event.kind() != next_leaves) {
     const uint32_t message = event.subject();
     const bool is_old = !event.is_of(flow(message).version);
@@ -164,14 +183,18 @@ Flows::News Flows::follow(Kind kind, uint32_t message, bool is_old, Time now) {
       it.is_free = true;
       return News::sender_free;
     case leaves:
-      return is_old ? News::nothing : leave(message, now);
+      return is_over(message, now) ? leave(message, now) : News::nothing;
     case arrives:
-      unused_.push_back(message);
-      if (is_half(it)) unused_.push_back(it.half);
+      free_number(message);
       return News::arrived;
     default:
       return News::nothing;
   }
+}
+
+void Flows::free_number(uint32_t message) {
+  unused_.push_back(message);
+  if (is_half(flow(message))) unused_.push_back(flow(message).half);
 }
 
 Flows::News Flows::leave(uint32_t message, Time now) {
@@ -181,13 +204,14 @@ Flows::News Flows::leave(uint32_t message, Time now) {
     end_half(message, now);
     return News::nothing;
   }
-  // What waited for its receiver, or paid its latency before, is there.
-  const bool is_there = it.what.waits_for_receiver || pays_first();
-  plan(arrives, message, is_there ? now : now + it.what.leg.flight);
+  if (it.is_there)
+    arrived_ = message;
+  else
+    plan(arrives, message, now + it.what.leg.flight);
   if (!of_pairs_.empty()) start_next_of_pair(message, now);
-  if (it.is_free || it.what.waits_for_receiver) return News::nothing;
+  if (it.is_free) return it.is_there ? News::arrived : News::nothing;
   it.is_free = true;
-  return News::sender_free;
+  return it.is_there ? News::both : News::sender_free;
 }
 
 void Flows::begin(uint32_t message, Time now) {
@@ -199,8 +223,8 @@ void Flows::begin(uint32_t message, Time now) {
   }
   it.is_shared = it.what.size_B > 0 && it.left_ps > 0 && (is_routed_ || !it.what.has_own_link);
   if (!it.is_shared) {
-    ++it.version;
-    plan(leaves, message, now + Duration::nearest_ps(it.left_ps));
+    it.ends = now + Duration::nearest_ps(it.left_ps);
+    queue_end(message, it.ends);
     return;
   }
   find_route(message);
@@ -268,6 +292,7 @@ void Flows::open(std::span<const uint32_t> resources, bool is_open, Time now) {
     again.push_back(message);
   }
   next_end_ = Time::last();
+  are_ends_old_ = true;
   ++next_version_;  // what was planned has no rate any more
   for (const uint32_t message : again) find_route(message);
 }
@@ -296,6 +321,7 @@ std::vector<double> Flows::carried_B(Time now) const {
 void Flows::end(uint32_t message, Time now) {
   Flow& it = flow(message);
   it.rate = 0;
+  it.queued = Time::last();
   ++it.version;
   if (it.is_flowing) rates_.remove(message);
   it.is_flowing = false;
@@ -360,7 +386,8 @@ void Flows::tell_watch(Time now) {
 
 void Flows::settle(Time now) {
   if (std::exchange(are_caps_old_, false)) follow_caps();
-  rates_.settle([&](uint32_t message, double rate) { set_rate(message, rate, now); });
+  if (rates_.is_changed())
+    rates_.settle([&](uint32_t message, double rate) { set_rate(message, rate, now); });
   if (options_.watch != nullptr) tell_watch(now);
   if (rates_.work() > options_.most_work)
     throw InputError("", is_routed_
@@ -368,14 +395,18 @@ void Flows::settle(Time now) {
                                "ranks, or rounds (option direct=rounds), can be simulated"
                              : "too many messages share ports with each other; fewer ranks, or "
                                "ports that take turns, can be simulated");
-  plan_next(now);
+  if (are_ends_old_) plan_next(now);
 }
 
 void Flows::set_rate(uint32_t message, double rate, Time now) {
   Flow& it = flow(message);
   rate /= it.alone_B_per_ps;
   if (std::abs(rate - 1) <= near_enough) rate = 1;
-  if (std::abs(rate - it.rate) <= near_enough * rate) return;
+  const bool joins_crowd = rates_.is_crowded(message) && !it.is_in_heap;
+  if (std::abs(rate - it.rate) <= near_enough * rate) {
+    if (joins_crowd && it.rate > 0) queue_end(message, it.ends);
+    return;
+  }
   note_progress(it, now);
   it.rate = rate;
   ++it.version;
@@ -386,24 +417,43 @@ void Flows::set_rate(uint32_t message, double rate, Time now) {
     return;
   }
   it.ends = now + Duration::nearest_ps(left_ps);
-  if (it.ends < it.queued) queue_end(message, it.ends);
+  if (it.ends < it.queued || joins_crowd) queue_end(message, it.ends);
   if (!it.is_free && !is_half(it) && it.kept_ps > 0)
     plan(frees, message, now + Duration::nearest_ps(std::max(0.0, it.left_ps - it.kept_ps) / rate));
 }
 
+// An event of those queued for another time means nothing.
+bool Flows::is_over(uint32_t message, Time now) {
+  Flow& it = flow(message);
+  if (it.queued != now || it.is_in_heap) return false;
+  if (it.ends > now) queue_end(message, it.ends);
+  return it.ends <= now;
+}
+
 void Flows::queue_end(uint32_t message, Time when) {
-  flow(message).queued = when;
-  ends_.set(message, when);
+  Flow& it = flow(message);
+  it.queued = when;
+  const bool was_in_heap = it.is_in_heap;
+  it.is_in_heap = it.is_flowing && rates_.is_crowded(message);
+  are_ends_old_ = are_ends_old_ || was_in_heap || it.is_in_heap;
+  if (it.is_in_heap) return ends_.set(message, when);
+  if (was_in_heap) ends_.remove(message);
+  agenda_.push(when, Event(leaves, message));
 }
 
 void Flows::forget_end(uint32_t message) {
-  flow(message).queued = Time::last();
+  Flow& it = flow(message);
+  it.queued = Time::last();
+  if (!it.is_in_heap) return;
+  it.is_in_heap = false;
   ends_.remove(message);
+  are_ends_old_ = true;
 }
 
 // One event for the first of all ends. One that comes later than it was queued for, because its
 // rate has fallen, is queued anew only when it seems to be the first.
 void Flows::plan_next(Time now) {
+  are_ends_old_ = false;
   while (!ends_.empty()) {
     const uint32_t first = ends_.first().subject;
     if (flow(first).ends == flow(first).queued) break;

@@ -1,6 +1,6 @@
 // Messages as fluid flows over what they share: ports, or the wires of their routes.
 //
-// All flows in progress share each resource max-min fairly in bytes (sim/net/max_min.h); a flow
+// All flows in progress share each resource max-min fairly in bytes (sim/net/fair_rates.h); a flow
 // alone takes what a message takes on its own, to the picosecond. Rates change once per moment, and
 // only where a change is felt.
 //
@@ -15,6 +15,7 @@
 // left, which is when the sender is free. What a buffer holds is off the sender's hands.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -25,7 +26,7 @@
 
 #include "sim/core/indexed_heap.h"
 #include "sim/net/carrier.h"
-#include "sim/net/max_min.h"
+#include "sim/net/fair_rates.h"
 
 namespace sgdsim {
 
@@ -43,12 +44,15 @@ class Flows final : public Carrier {
   Duration notice(const Leg& leg) const override { return pays_first() ? Duration() : leg.flight; }
   void want(uint32_t message, Time now) override;
   Report happen(const Event& event, Time now) override;
+  bool fetches() const override { return flows_.size() > cached_flows; }
+  void fetch(const Event& next) const override;
+  void fetch_for(const Event& next) const override;
   // Shares everything anew.
   void settle(Time now) override;
 
   // Over wires, the flight is apart from what is shared.
   AlphaRule alpha_of_legs() const override { return is_routed_ ? AlphaRule::wire : options_.alpha; }
-  const MaxMin& rates() const { return rates_; }
+  const FairRates& rates() const { return rates_; }
   void scale(uint32_t resource, double factor) override;
   // The rest of what messages in progress have paid stays paid.
   void open(std::span<const uint32_t> resources, bool is_open, Time now) override;
@@ -60,6 +64,8 @@ class Flows final : public Carrier {
   enum Kind : uint8_t { begins, handed_over, frees, leaves, arrives, next_leaves };
   static_assert(next_leaves < kind_count);
   using Part = Resources::Part;
+  static constexpr std::size_t cached_flows = 1 << 11;  // so many stay in the cache
+  static constexpr uint32_t none = UINT32_MAX;
   // What another rate needs is in one line of the cache.
   struct alignas(64) Flow {
     double left_ps = 0;          // of its time alone
@@ -68,17 +74,20 @@ class Flows final : public Carrier {
     double rate = 0;             // 1: as if alone then; 0: it does not flow
     Time since;                  // of that rate
     Time ends;                   // at that rate
-    Time queued = Time::last();  // in ends_, for no later than that
+    Time queued = Time::last();  // when to look whether it ends: no later than that
     uint32_t version = 0;
     Part part = Part::whole;
-    bool is_shared = true;  // else it only takes time
-    bool is_flowing = false;
-    bool is_free = false;  // the sender is
+    bool is_shared : 1 = true;  // else it only takes time
+    bool is_flowing : 1 = false;
+    bool is_free : 1 = false;  // the sender is
+    bool is_in_heap : 1 = false;
+    bool is_there : 1 = false;  // when its bytes have left
     Parcel what;
     Time arrives;           // not before
     uint32_t half = 0;      // the other one
     bool has_left = false;  // that one
   };
+  static_assert(offsetof(Flow, what) == 64);
   // Whole messages at a port that have not begun, behind one that has.
   struct Queue {
     std::vector<uint32_t> waiting;
@@ -100,6 +109,7 @@ class Flows final : public Carrier {
   void start(uint32_t message, Time now);
   void start_next_of_pair(uint32_t message, Time now);
   void plan(Kind kind, uint32_t message, Time when);
+  bool is_over(uint32_t message, Time now);
   void queue_end(uint32_t message, Time when);
   void forget_end(uint32_t message);
   void plan_next(Time now);
@@ -110,6 +120,7 @@ class Flows final : public Carrier {
   void follow_caps();
   void note_progress(Flow& flow, Time now);
   News follow(Kind kind, uint32_t message, bool is_old, Time now);
+  void free_number(uint32_t message);
   News leave(uint32_t message, Time now);
   void end(uint32_t message, Time now);
   void set_rate(uint32_t message, double rate, Time now);
@@ -119,13 +130,14 @@ class Flows final : public Carrier {
   bool is_routed_;
   Options options_;
   Agenda& agenda_;
-  MaxMin rates_;
+  FairRates rates_;
   std::vector<Flow> flows_;
   std::vector<uint32_t> unused_;
+  uint32_t arrived_ = none;    // whose number is free when all have heard of it
   std::vector<Queue> queues_;  // of buffered messages, out and in of every worker
   // Where senders have buffers, messages of a pair that flow as a whole, in order.
   std::map<std::pair<int, int>, std::deque<uint32_t>> of_pairs_;
-  IndexedHeap ends_;  // of flows that share: when to look whether they end
+  IndexedHeap ends_;  // of flows whose rates change often: when to look whether they end
   Time next_end_ = Time::last();
   uint32_t next_version_ = 0;
   std::vector<ResourceUse> uses_;
@@ -134,6 +146,7 @@ class Flows final : public Carrier {
   std::vector<double> capacities_;  // as they are at first
   bool has_faster_ = false;         // wires have had more than that
   bool are_caps_old_ = false;       // since a wire has, or has no longer
+  bool are_ends_old_ = false;       // since another one may be the first of ends_
   Time told_until_;                 // the watch
   std::vector<double> in_use_;      // of what is watched, since then
 };

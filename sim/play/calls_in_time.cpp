@@ -11,7 +11,7 @@
 namespace sgdsim {
 namespace {
 
-constexpr std::size_t most_cursors = 1 << 24;    // of 56 bytes
+constexpr std::size_t most_cursors = 1 << 24;    // of 64 bytes
 constexpr std::size_t cached_cursors = 1 << 13;  // so many stay in the cache
 
 }  // namespace
@@ -104,16 +104,27 @@ void CallsInTime::forget(uint32_t call) {
 }
 
 // With 65,536 workers a message waits for memory three times as long as it is worked on.
-bool CallsInTime::is_cached(const Event& next) const {
-  return cursors_.size() < cached_cursors || !clock_.is_own(next) || next.kind_of_actor() != on;
+bool CallsInTime::is_cached() const { return cursors_.size() < cached_cursors; }
+
+// The message of which the network has news; null: it does not, or not to this actor.
+const OnTheWay* CallsInTime::message_of(const Event& next) const {
+  const bool is_here = next.actor() == 0 && next.subject() < on_the_way_.size();
+  return is_here ? &on_the_way_[next.subject()] : nullptr;
 }
 
 void CallsInTime::fetch(const Event& next) const {
-  if (!is_cached(next)) prefetch(cursors_[next.subject()]);
+  if (is_cached()) return;
+  if (clock_.is_own(next) && next.kind_of_actor() == on) prefetch(cursors_[next.subject()]);
+  if (const OnTheWay* message = message_of(next)) prefetch(*message);
 }
 
 void CallsInTime::fetch_for(const Event& next) const {
-  if (is_cached(next)) return;
+  if (is_cached()) return;
+  if (const OnTheWay* message = message_of(next)) {
+    if (message->from < cursors_.size()) prefetch(cursors_[message->from]);
+    if (message->to < cursors_.size()) prefetch(cursors_[message->to]);
+  }
+  if (!clock_.is_own(next) || next.kind_of_actor() != on) return;
   const Cursor& cursor = cursors_[next.subject()];
   const CallInPlay& call = calls_[cursor.call];
   if (place(cursor.stage) >= call.program->stages.size()) return;
@@ -259,13 +270,13 @@ bool CallsInTime::send(std::size_t c, const Phase& phase, int v, int round, int 
                                  .freight = call.freight},
                                 now);
     if (offer.message >= on_the_way_.size()) on_the_way_.resize(offer.message + 1);
-    on_the_way_[offer.message] = {static_cast<uint32_t>(c),
-                                  static_cast<uint32_t>(theirs),
-                                  -1,
-                                  my.stage,
-                                  round,
-                                  leg.fold,
-                                  waits};
+    on_the_way_[offer.message] = {.fold = leg.fold,
+                                  .from = static_cast<uint32_t>(c),
+                                  .to = static_cast<uint32_t>(theirs),
+                                  .edge = -1,
+                                  .stage = my.stage,
+                                  .round = round,
+                                  .frees_sender = waits};
     if (!waits) return false;
     offer.told = now + carrier_->notice(leg);
   } else if (waits) {

@@ -44,7 +44,7 @@ struct Early {
 
 // Where a worker stands in a collective. Small: with many workers, waiting for memory is most of
 // the time.
-struct Cursor {
+struct alignas(64) Cursor {
   uint32_t call = 0;
   int worker = 0;
   int stage = 0;
@@ -57,17 +57,18 @@ struct Cursor {
   Duration fold;         // of what came in this round
   Time busy_until;       // sending where that is known before, or folding several messages
 };
-static_assert(sizeof(Cursor) == 56);
+static_assert(sizeof(Cursor) == 64);
 
-struct OnTheWay {
+struct alignas(32) OnTheWay {
+  Duration fold;
   uint32_t from = 0;  // cursors
   uint32_t to = 0;
   int edge = -1;  // of trees, if it is a block
   int stage = 0;
   int round = 0;
-  Duration fold;
   bool frees_sender = false;  // when it has arrived
 };
+static_assert(sizeof(OnTheWay) == 32);
 
 // Where the blocks of a pipeline are, in one team of one collective.
 struct TreesInPlay {
@@ -179,7 +180,8 @@ class CallsInTime {
 
   void plan(Kind kind, std::size_t cursor, Time when) { clock_.plan(kind, cursor, when); }
 
-  bool is_cached(const Event& next) const;
+  bool is_cached() const;
+  const OnTheWay* message_of(const Event& next) const;
   void end(std::size_t c, Time now);
   void forget(uint32_t call);
   void go_on(std::size_t c, Time now);

@@ -119,11 +119,18 @@ class Clockwork {
     ++clock_.events_;
     if (event.actor() > 0)
       return with(event.actor(), [&](auto& actor) { actor.happen(event, now); });
-    const Carrier::Report report = clock_.carrier_->happen(event, now);
+    Carrier::Report report = clock_.carrier_->happen(event, now);
     if (report.news == Carrier::News::nothing) return;
     with(clock_.owners_[report.message], [&](auto& actor) {
-      if constexpr (requires { actor.hear(report, now); }) actor.hear(report, now);
+      if constexpr (requires { actor.hear(report, now); }) {
+        if (std::exchange(report.news, second_of(report.news)) == Carrier::News::both)
+          actor.hear({Carrier::News::sender_free, report.message, report.delivered}, now);
+        actor.hear(report, now);
+      }
     });
+  }
+  static Carrier::News second_of(Carrier::News news) {
+    return news == Carrier::News::both ? Carrier::News::arrived : news;
   }
   template <class F>
   void with(uint32_t wanted, const F& f) {
@@ -147,6 +154,9 @@ class Clockwork {
                                   [&](const Event& next) { actor.fetch(next); });
     };
     std::apply([&](Actors&... actor) { (show(actor), ...); }, actors_);
+    if (Carrier* carrier = clock_.carrier_; carrier != nullptr && carrier->fetches())
+      clock_.agenda_.look_ahead([&](const Event& next) { carrier->fetch_for(next); },
+                                [&](const Event& next) { carrier->fetch(next); });
   }
 
   Clock& clock_;

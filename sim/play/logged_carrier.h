@@ -36,8 +36,8 @@ class LoggedCarrier : public Carrier {
     const Report report = carrier_->happen(event, now);
     if (report.news == News::nothing || place_[report.message] == nowhere) return report;
     LoggedMessage& one = log_[place_[report.message]];
-    if (report.news == News::sender_free) one.left = now;
-    if (report.news == News::arrived) one.taken = now;
+    if (report.news != News::arrived) one.left = now;
+    if (report.news != News::sender_free) one.taken = now;
     return report;
   }
 

@@ -46,7 +46,7 @@ bool has_list_schedule(const Program& program) {
 }  // namespace
 
 double MessageJitter::factor(uint64_t stage, uint64_t round, uint64_t sender) const {
-  Random draw = Random(seed).stream(stage).stream(round).stream(sender);
+  Random draw = Random::of(seed, {stage, round, sender});
   return draw.lognormal(-sigma * sigma / 2, sigma);
 }
 

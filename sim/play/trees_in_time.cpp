@@ -90,7 +90,13 @@ void CallsInTime::try_edge(int number, Time now) {
   edge.on_its_way = true;
   const uint32_t message = clock_.send(what, now);
   if (message >= on_the_way_.size()) on_the_way_.resize(message + 1);
-  on_the_way_[message] = {0, 0, number, 0, 0, what.leg.fold, false};
+  on_the_way_[message] = {.fold = what.leg.fold,
+                          .from = 0,
+                          .to = 0,
+                          .edge = number,
+                          .stage = 0,
+                          .round = 0,
+                          .frees_sender = false};
 }
 
 void CallsInTime::block_left(int number, Duration fold, Time now) {
