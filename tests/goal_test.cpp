@@ -227,6 +227,52 @@ TEST_CASE("goal: layouts, comments and decimals are read") {
   CHECK(played.ends[2] == Time() + Duration::ps(14'001));
 }
 
+// A chain of operations on processors of their own takes as long as all of them only if every label
+// names the right one.
+TEST_CASE("goal: labels of any kind name their operation") {
+  std::vector<std::string> labels = {
+      "l1", "l01",   "l001",       "l0",          "l00",
+      "12", "012",   "x",          "l",           "1x1",
+      "5.", "l9000", "l999999999", "l4000000000", "l99999999999999999999999"};
+  for (char word = 'a'; word <= 'k'; ++word)
+    for (const char* number : {"7", "8", "070"}) labels.push_back(word + std::string(number));
+  for (int i = 100; i < 3000; ++i) labels.push_back("l" + std::to_string(i));
+  for (const bool is_before : {false, true}) {
+    std::string operations, requirements;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      operations += labels[i] + ": calc 10 cpu " + std::to_string(i) + "\n";
+      if (i > 0) requirements += labels[i] + " requires " + labels[i - 1] + "\n";
+    }
+    const std::string text = "num_ranks 1 rank 0 {\n" +
+                             (is_before ? requirements + operations : operations + requirements) +
+                             "}\n";
+    CHECK(ends_ns(text, {}) == Ends{10 * static_cast<int64_t>(labels.size())});
+    // Whenever it comes again, and however far it was from those before.
+    for (const char* twice : {"l1", "l01", "12", "x", "l9000", "l4000000000", "k7", "l2999"}) {
+      CAPTURE(twice);
+      CHECK_THROWS_WITH_AS(
+          parse_goal("num_ranks 1 rank 0 {\n" + operations + twice + ": calc 1\n}", "x.goal"),
+          doctest::Contains("occurs twice in its rank"), InputError);
+    }
+    CHECK_THROWS_WITH_AS(
+        parse_goal("num_ranks 1 rank 0 {\n" + operations + "l1 requires l98\n}", "x.goal"),
+        doctest::Contains("\"l98\" is no label of this rank"), InputError);
+  }
+}
+
+// The reader's buffer has 256 KiB.
+TEST_CASE("goal: words are whole wherever the reader's buffer ends") {
+  for (std::size_t size = (1U << 18U) - 60; size < (1U << 18U) + 4; ++size) {
+    const std::string text = "num_ranks 2 rank 0 {/*" + std::string(size, 'x') +
+                             "*/long_label: calc 123456789.25\nsend 77b to 1}\n";
+    const RankSchedule schedule = parse_goal(text, "test");
+    REQUIRE(schedule.operations().size() == 2);
+    REQUIRE(schedule.operations()[0].amount == 123'456'789'250);
+    REQUIRE(schedule.operations()[1].amount == 77);
+    REQUIRE(schedule.operations()[1].line == 2);
+  }
+}
+
 namespace {
 
 // The exported iteration, written and read again.

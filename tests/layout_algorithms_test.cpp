@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "app/schema_check.h"
+#include "models/collective/nccl_graph.h"
 #include "models/training/played_step.h"
 #include "models/training/step_on_wires.h"
 #include "sim/core/error.h"
@@ -17,7 +18,7 @@ namespace {
 
 AlgorithmChoice chosen(const std::vector<std::string>& texts) {
   AlgorithmChoice choice;
-  for (const std::string& text : texts) choice.add(text, "--algorithm");
+  for (const std::string& text : texts) choice.add_or_nccl(text, "--algorithm");
   return choice;
 }
 
@@ -74,6 +75,68 @@ TEST_CASE("layout algorithms: formulas of one level") {
       is("halving_doubling", 2 * log * a + 2 * (ranks - 1) / ranks * n * b);
       is("ring", 2 * (ranks - 1) * (a + n / ranks * b));
     }
+}
+
+// NCCL's model, asked for the communicator by hand: four boxes of eight H100 with a card each.
+TEST_CASE("layout algorithms: nccl is NCCL's model for a communicator of the group") {
+  const Cluster cluster = read_cluster_file(SGDSIM_SOURCE_DIR "/topologies/data/dgx_h100_4.json").cluster;
+  const auto expected = [&](int ranks, int nodes, int nics, Operation operation, double bytes) {
+    NcclMachine machine = nccl_box_of(cluster).machine;
+    machine.ranks = ranks;
+    machine.nodes = nodes;
+    const NcclWires wires{nccl_box_of(cluster).wires.gpu, nics, nccl_box_of(cluster).wires.nic};
+    return nccl_tuning(nccl_guess_graphs(machine, wires), operation,
+                       Bytes(static_cast<int64_t>(bytes)));
+  };
+  for (const Operation operation :
+       {Operation::allreduce, Operation::allgather, Operation::reduce_scatter})
+    for (const double bytes : {1024.0, 1048576.0, 1073741824.0}) {
+      CAPTURE(bytes);
+      const auto is = [&](RankGroup group, const NcclTable& table) {
+        CHECK(seconds(cluster, "nccl", operation, group, bytes) ==
+              doctest::Approx(table.choice().time.s()).epsilon(1e-12));
+      };
+      is({1, 8}, expected(8, 1, 8, operation, bytes));    // one box
+      is({1, 4}, expected(4, 1, 4, operation, bytes));    // half of one
+      is({1, 32}, expected(32, 4, 8, operation, bytes));  // all
+      is({8, 4}, expected(4, 4, 1, operation, bytes));    // one GPU of each box, its card
+      is({4, 8}, expected(8, 4, 2, operation, bytes));    // two of each
+    }
+  // Bytes take longer where links are not reached; start-ups do not.
+  AlgorithmChoice choice = chosen({"nccl"});
+  choice.reach = {.inside = 0.5, .across = 1};
+  Cluster slower = cluster;
+  GroupTimes half(slower, 32, choice);
+  const NcclBox box = nccl_box_of(cluster);
+  NcclMachine machine = box.machine;
+  machine.ranks = 8;
+  const NcclWires twice{Bandwidth::Bps(2 * box.wires.gpu.Bps()), 8, box.wires.nic};
+  const NcclRow row =
+      nccl_tuning(nccl_guess_graphs(machine, twice), Operation::allreduce, Bytes(1 << 28)).choice();
+  CHECK(half.seconds(Operation::allreduce, {1, 8}, 1 << 28) ==
+        doctest::Approx(row.latency.s() + 2 * (row.time.s() - row.latency.s())).epsilon(1e-12));
+  CHECK(choice.of(Operation::alltoall)->name == "direct");
+  CHECK_THROWS_AS(chosen({"alltoall=nccl"}), InputError);
+  AlgorithmChoice messages;
+  CHECK_THROWS_WITH(messages.add("nccl", "--algorithm"),
+                    doctest::Contains("unknown algorithm \"nccl\""));
+}
+
+TEST_CASE("layout algorithms: nccl in answers, by rings and trees where there are messages") {
+  const std::vector<std::string> ask = {
+      "layout",   "llama3.1_8b", "-c",          "topologies/data/dgx_h100_4.json",
+      "--layout", "tp4 dp8",     "--algorithm", "nccl",
+      "--format", "json"};
+  for (const char* fidelity : {"closed_form", "message", "flow"}) {
+    CAPTURE(fidelity);
+    std::vector<std::string> words = ask;
+    words.insert(words.end(), {"--fidelity", fidelity});
+    const Ran ran = run_sgdsim(words);
+    REQUIRE(ran.exit_code == 0);
+    CHECK(ran.out.find("\"allreduce\": \"nccl\"") != std::string::npos);
+    CHECK(ran.out.find("\"alltoall\": \"direct\"") != std::string::npos);
+    CHECK(ran.out.find("NCCL's ") != std::string::npos);
+  }
 }
 
 // Four boxes of four, a card each: a scatter and a gather inside of 3 rounds with n/4, and between

@@ -17,14 +17,15 @@ std::string xml_of(const std::string& name) {
 TEST_CASE("nccl xml: a regular machine becomes an nvlink_box") {
   const NcclImport import = import_nccl_xml(xml_of("nccl_regular.xml"), "a.xml", {2, "two"});
   CHECK(import.notes.empty());
-  CHECK(import.cluster.dump() ==
-        R"({"schema":"sgdsim/cluster/1","name":"two","description":"Rates from a NCCL topology )"
-        R"(file; latencies from NCCL's tuning model (0.6 us over NVLink, 1 us over PCIe, 2.7 us )"
-        R"(over the network).","source":"imported from a.xml","shape":"nvlink_box","nodes":2,)"
-        R"("gpus_per_node":4,"nics_per_node":4,)"
-        R"("gpu_link":{"latency":"0.3 us","bandwidth":"370.8 GBps"},)"  // 18 x 20.6
-        R"("pcie":{"latency":"1 us","bandwidth":"48 GBps"},)"           // 16 x 240 / 80
-        R"("nic":{"latency":"0.35 us","bandwidth":"50 GBps"}})");       // 400000 / 8000
+  CHECK(
+      import.cluster.dump() ==
+      R"({"schema":"sgdsim/cluster/1","name":"two","description":"Rates from a NCCL topology )"
+      R"(file; latencies from NCCL's tuning model (0.6 us over NVLink, 1 us over PCIe, 2.7 us )"
+      R"(over the network).","source":"imported from a.xml","network":"nccl","shape":"nvlink_box","nodes":2,)"
+      R"("gpus_per_node":4,"nics_per_node":4,)"
+      R"("gpu_link":{"latency":"0.3 us","bandwidth":"370.8 GBps"},)"  // 18 x 20.6
+      R"("pcie":{"latency":"1 us","bandwidth":"48 GBps"},)"           // 16 x 240 / 80
+      R"("nic":{"latency":"0.35 us","bandwidth":"50 GBps"}})");       // 400000 / 8000
   const ClusterFile file = cluster_from(import.cluster.dump());
   CHECK(file.cluster.network.workers() == 8);
   CHECK(file.cluster.network.between(0, 3).latency == Duration::ns(600));

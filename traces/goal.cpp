@@ -10,6 +10,8 @@
 #include <map>
 #include <optional>
 #include <sstream>
+#include <string_view>
+#include <vector>
 
 #include "sim/core/error.h"
 
@@ -21,11 +23,12 @@ constexpr int64_t ps_per_ns = 1000;
 constexpr int64_t most_ranks = 1 << 24;
 constexpr std::size_t most_operations = std::numeric_limits<uint32_t>::max() - 1;
 
+// Words lie in the buffer that the file is read into, until the next one is asked for.
 class Words {
  public:
   Words(std::istream& in, std::string where) : in_(in), where_(std::move(where)) { next(); }
 
-  const std::string& word() const { return word_; }  // empty: the end
+  std::string_view word() const { return word_; }  // empty: the end
   uint32_t line() const { return word_line_; }
   [[noreturn]] void fail(const std::string& sentence) const { fail_at(word_line_, sentence); }
   [[noreturn]] void fail_at(uint32_t line, const std::string& sentence) const {
@@ -34,97 +37,180 @@ class Words {
   [[noreturn]] void fail_expected(const std::string& what) const {
     fail("expected " + what + ", found " + (word_.empty() ? "the end of the file" : quoted()));
   }
-  bool accept(const char* word) {
+  bool accept(std::string_view word) {
     if (word_ != word) return false;
     next();
     return true;
   }
-  void expect(const char* word) {
+  void expect(std::string_view word) {
     if (!accept(word)) fail_expected("\"" + std::string(word) + "\"");
   }
-  std::string quoted() const { return "\"" + word_ + "\""; }
+  std::string quoted() const { return "\"" + std::string(word_) + "\""; }
 
   void next() {
-    word_.clear();
-    int c = skip_blanks();
+    skip_blanks();
     word_line_ = line_;
-    if (c == end_of_file) return;
-    if (is_sign(c)) {
-      word_ = static_cast<char>(c);
-      return;
-    }
-    for (; c != end_of_file && !is_blank(c) && !is_sign(c); c = get()) {
-      if (c < ' ' || c > '~') fail("a character that is no word's: byte " + std::to_string(c));
-      word_ += static_cast<char>(c);
-      if (word_.size() > longest_word)
-        fail("a word of more than " + std::to_string(longest_word) + " characters");
-    }
-    unget(c);
+    word_ = {};
+    if (!has_more()) return;
+    std::size_t size = 0;
+    if (kind_at(0) == Kind::sign)
+      size = 1;
+    else
+      while (has_more(size) && kind_at(size) == Kind::letter) ++size;
+    word_ = {buffer_.data() + at_, std::min(size, longest_word + 1)};
+    at_ += size;
+    if (size > longest_word)
+      fail("a word of more than " + std::to_string(longest_word) + " characters");
+    if (!has_more() || kind_at(0) != Kind::none) return;
+    fail("a character that is no word's: byte " + std::to_string(byte_at(0)));
   }
 
  private:
-  static constexpr int end_of_file = -1;
-  static bool is_blank(int c) {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ';';
-  }
-  static bool is_sign(int c) { return c == '{' || c == '}' || c == ':'; }
+  enum class Kind : uint8_t { none, blank, sign, letter };
+  static constexpr std::array<Kind, 256> kinds = [] {
+    std::array<Kind, 256> all{};
+    for (std::size_t c = '!'; c <= '~'; ++c) all[c] = Kind::letter;
+    for (const char c : {' ', '\t', '\r', '\n', ';'})
+      all[static_cast<unsigned char>(c)] = Kind::blank;
+    for (const char c : {'{', '}', ':'}) all[static_cast<unsigned char>(c)] = Kind::sign;
+    return all;
+  }();
 
-  int get() {
-    if (kept_) {
-      const int c = *kept_;
-      kept_.reset();
-      return c;
-    }
-    if (at_ == filled_) {
-      in_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-      filled_ = static_cast<std::size_t>(in_.gcount());
-      at_ = 0;
-      if (in_.bad()) throw InputError(where_, "cannot be read to its end");
-      if (filled_ == 0) return end_of_file;
-    }
-    const auto c = static_cast<unsigned char>(buffer_[at_++]);
-    if (c == '\n') ++line_;
-    return c;
+  unsigned char byte_at(std::size_t ahead) const {
+    return static_cast<unsigned char>(buffer_[at_ + ahead]);
   }
-  void unget(int c) {
-    if (c != end_of_file) kept_ = c;
+  Kind kind_at(std::size_t ahead) const { return kinds[byte_at(ahead)]; }
+  // Whether there is a character so far ahead, which is then in the buffer.
+  bool has_more(std::size_t ahead = 0) { return at_ + ahead < filled_ || read_more(ahead); }
+  bool read_more(std::size_t kept) {
+    // A word longer than the buffer is refused before it is filled.
+    if (kept > longest_word) return false;
+    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(at_),
+              buffer_.begin() + static_cast<std::ptrdiff_t>(filled_), buffer_.begin());
+    at_ = 0;
+    in_.read(buffer_.data() + kept, static_cast<std::streamsize>(buffer_.size() - kept));
+    filled_ = kept + static_cast<std::size_t>(in_.gcount());
+    if (in_.bad()) throw InputError(where_, "cannot be read to its end");
+    return filled_ > kept;
   }
-  int skip_blanks() {
-    for (;;) {
-      int c = get();
-      while (is_blank(c)) c = get();
-      if (c == '#') {
+  void pass() {
+    if (buffer_[at_++] == '\n') ++line_;
+  }
+  void skip_blanks() {
+    while (has_more()) {
+      if (kind_at(0) == Kind::blank)
+        pass();
+      else if (buffer_[at_] == '#')
         skip_line();
-      } else if (c == '/') {
+      else if (buffer_[at_] == '/')
         skip_comment();
-      } else {
-        return c;
-      }
+      else
+        return;
     }
   }
   void skip_line() {
-    for (int c = get(); c != '\n' && c != end_of_file;) c = get();
+    while (has_more() && buffer_[at_] != '\n') ++at_;
   }
   void skip_comment() {
     word_line_ = line_;
-    const int c = get();
-    if (c == '/') return skip_line();
-    if (c != '*') fail("a \"/\" that begins no comment");
-    for (int before = 0, now = get();; before = now, now = get()) {
-      if (now == end_of_file) fail("a comment without an end");
+    word_ = {};
+    ++at_;
+    if (has_more() && buffer_[at_] == '/') return skip_line();
+    if (!has_more() || buffer_[at_] != '*') fail("a \"/\" that begins no comment");
+    ++at_;
+    for (char before = 0; has_more();) {
+      const char now = buffer_[at_];
+      pass();
       if (before == '*' && now == '/') return;
+      before = now;
     }
+    fail("a comment without an end");
   }
 
   std::istream& in_;
   std::string where_;
-  std::array<char, 1 << 16> buffer_{};
+  std::vector<char> buffer_ = std::vector<char>(1 << 18);
   std::size_t at_ = 0;
   std::size_t filled_ = 0;
-  std::optional<int> kept_;
   uint32_t line_ = 1;
   uint32_t word_line_ = 1;
-  std::string word_;
+  std::string_view word_;
+};
+
+// Numbers of the operations of a rank by their labels. Most are a word and a number that counts on:
+// these are places in a list.
+class Labels {
+ public:
+  static constexpr uint32_t none = UINT32_MAX;
+
+  void clear() {
+    for (Counted& one : counted_) one.numbers.clear();
+    others_.clear();
+    count_ = 0;
+  }
+  uint32_t find(std::string_view label) const {
+    const Split split = split_of(label);
+    if (split.is_counted)
+      for (const Counted& one : counted_)
+        if (one.word == split.word && split.number < one.numbers.size() &&
+            one.numbers[split.number] != none)
+          return one.numbers[split.number];
+    if (others_.empty()) return none;
+    const auto found = others_.find(label);
+    return found == others_.end() ? none : found->second;
+  }
+  // False if it is there.
+  bool add(std::string_view label, uint32_t number) {
+    if (find(label) != none) return false;
+    ++count_;
+    const Split split = split_of(label);
+    if (!split.is_counted || split.number >= 4 * count_ + some) {
+      others_.emplace(label, number);
+      return true;
+    }
+    auto one = std::find_if(counted_.begin(), counted_.end(),
+                            [&](const Counted& it) { return it.word == split.word; });
+    if (one == counted_.end()) {
+      if (counted_.size() == most_words) {
+        others_.emplace(label, number);
+        return true;
+      }
+      one = counted_.insert(one, {std::string(split.word), {}});
+    }
+    if (split.number >= one->numbers.size()) one->numbers.resize(split.number + 1, none);
+    one->numbers[split.number] = number;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t most_words = 8;
+  static constexpr std::size_t some = 4096;  // numbers that may be left out
+  struct Counted {
+    std::string word;
+    std::vector<uint32_t> numbers;
+  };
+  struct Split {
+    std::string_view word;
+    std::size_t number = 0;
+    bool is_counted = false;
+  };
+  // "l12" is l and 12; "l012" is another label, which is not counted.
+  static Split split_of(std::string_view label) {
+    constexpr std::size_t most_digits = 9;
+    std::size_t at = label.size();
+    while (at > 0 && label[at - 1] >= '0' && label[at - 1] <= '9') --at;
+    const std::string_view digits = label.substr(at);
+    if (digits.empty() || digits.size() > most_digits || (digits[0] == '0' && digits.size() > 1))
+      return {};
+    Split split{label.substr(0, at), 0, true};
+    for (const char digit : digits)
+      split.number = 10 * split.number + static_cast<std::size_t>(digit - '0');
+    return split;
+  }
+
+  std::vector<Counted> counted_;
+  std::map<std::string, uint32_t, std::less<>> others_;
+  std::size_t count_ = 0;
 };
 
 class GoalReader {
@@ -179,13 +265,13 @@ class GoalReader {
   // In picoseconds; up to three decimals.
   int64_t nanoseconds() {
     constexpr const char* what = "a number of nanoseconds";
-    const std::string word = words_.word();
+    const std::string_view word = words_.word();
     const std::size_t point = std::min(word.find('.'), word.size());
     const int64_t whole_ns = number_of(word.substr(0, point), what, 0,
                                        std::numeric_limits<int64_t>::max() / ps_per_ns - 1);
     int64_t rest_ps = 0;
     if (point < word.size()) {
-      std::string decimals = word.substr(point + 1);
+      std::string decimals(word.substr(point + 1));
       if (decimals.empty() || decimals.size() > 3 || decimals.front() == '-')
         words_.fail_expected("a number of nanoseconds with up to three decimals");
       decimals.resize(3, '0');
@@ -195,9 +281,9 @@ class GoalReader {
     return ps_per_ns * whole_ns + rest_ps;
   }
   int64_t size() {
-    const std::string& word = words_.word();
+    const std::string_view word = words_.word();
     if (word.size() < 2 || word.back() != 'b') words_.fail_expected("a size such as 1024b");
-    const int64_t value = number_of(std::string_view(word).substr(0, word.size() - 1), "a size", 0,
+    const int64_t value = number_of(word.substr(0, word.size() - 1), "a size", 0,
                                     std::numeric_limits<int64_t>::max());
     words_.next();
     return value;
@@ -212,7 +298,7 @@ class GoalReader {
     if (words_.word().empty()) words_.fail_expected("\"}\"");
     const uint32_t line = words_.line();
     if (is_operation(words_.word())) return operation("");
-    const std::string name = words_.word();
+    const std::string name(words_.word());
     if (name == "{" || name == "}" || name == ":") words_.fail_expected("an operation");
     words_.next();
     if (words_.accept(":")) {
@@ -223,15 +309,15 @@ class GoalReader {
     if (!at_start && words_.word() != "requires")
       words_.fail_expected("\":\", \"requires\" or \"irequires\" behind \"" + name + "\"");
     words_.next();
-    const auto then = labels_.find(name);
-    const auto first = labels_.find(words_.word());
-    if (then != labels_.end() && first != labels_.end())
-      requirements_.push_back({first->second, then->second, at_start});
+    const uint32_t then = labels_.find(name);
+    const uint32_t first = labels_.find(words_.word());
+    if (then != Labels::none && first != Labels::none)
+      requirements_.push_back({first, then, at_start});
     else
-      pending_.push_back({name, words_.word(), at_start, line});
+      pending_.push_back({name, std::string(words_.word()), at_start, line});
     words_.next();
   }
-  static bool is_operation(const std::string& word) {
+  static bool is_operation(std::string_view word) {
     return word == "calc" || word == "send" || word == "recv";
   }
 
@@ -259,8 +345,7 @@ class GoalReader {
       else
         break;
     }
-    if (!label.empty() &&
-        !labels_.try_emplace(label, static_cast<uint32_t>(operations_.size())).second)
+    if (!label.empty() && !labels_.add(label, static_cast<uint32_t>(operations_.size())))
       words_.fail("the label \"" + label + "\" occurs twice in its rank");
     operations_.push_back(one);
   }
@@ -269,10 +354,10 @@ class GoalReader {
   void resolve() {
     for (const Pending& one : pending_) {
       const auto find = [&](const std::string& label) {
-        const auto found = labels_.find(label);
-        if (found == labels_.end())
+        const uint32_t found = labels_.find(label);
+        if (found == Labels::none)
           words_.fail_at(one.line, "\"" + label + "\" is no label of this rank");
-        return found->second;
+        return found;
       };
       requirements_.push_back({find(one.first), find(one.then), one.at_start});
     }
@@ -283,7 +368,7 @@ class GoalReader {
   std::vector<RankOperation> operations_;  // of this rank
   std::vector<RankSchedule::Requirement> requirements_;
   std::vector<Pending> pending_;
-  std::map<std::string, uint32_t> labels_;
+  Labels labels_;
 };
 
 }  // namespace

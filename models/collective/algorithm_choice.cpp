@@ -12,12 +12,14 @@ namespace sgdsim {
 namespace {
 
 constexpr char cheapest_name[] = "auto";
+constexpr char nccl_name[] = "nccl";
 
-const Algorithm* named(const std::string& name, const std::string& where) {
-  if (name == cheapest_name) return nullptr;
+const Algorithm* named(const std::string& name, const std::string& where, bool knows_nccl) {
+  if (name == cheapest_name || (knows_nccl && name == nccl_name)) return nullptr;
   for (const Algorithm& algorithm : algorithms())
     if (algorithm.name == name) return &algorithm;
   std::vector<std::string> known = {cheapest_name};
+  if (knows_nccl) known.emplace_back(nccl_name);
   for (const Algorithm& algorithm : algorithms()) known.emplace_back(algorithm.name);
   throw InputError(where, unknown_name("algorithm", name, known));
 }
@@ -42,23 +44,34 @@ const AlgorithmChoice::Chosen& AlgorithmChoice::usual() {
 AlgorithmChoice::AlgorithmChoice() : chosen_(usual()) {}
 
 void AlgorithmChoice::add(const std::string& text, const std::string& where) {
+  add(text, where, false);
+}
+
+void AlgorithmChoice::add_or_nccl(const std::string& text, const std::string& where) {
+  add(text, where, true);
+}
+
+void AlgorithmChoice::add(const std::string& text, const std::string& where, bool knows_nccl) {
   const std::size_t equals = text.find('=');
-  if (equals != text.npos) {
-    const Operation operation = operation_named(text.substr(0, equals), where);
-    const Algorithm* algorithm = named(text.substr(equals + 1), where);
-    if (algorithm != nullptr && !algorithm->offers(operation))
-      throw InputError(where, std::string(algorithm->name) + " has no " +
-                                  std::string(sgdsim::name_of(operation)));
-    return set(operation, algorithm);
-  }
-  const Algorithm* algorithm = named(text, where);
+  const std::string name = equals == text.npos ? text : text.substr(equals + 1);
+  std::optional<Operation> only;
+  if (equals != text.npos) only = operation_named(text.substr(0, equals), where);
+  const Algorithm* algorithm = named(name, where, knows_nccl);
+  const bool is_nccl = algorithm == nullptr && name == nccl_name;
+  const auto does = [&](Operation operation) {
+    if (is_nccl) return operation != Operation::alltoall;  // which NCCL makes of sends
+    return algorithm == nullptr || algorithm->offers(operation);
+  };
+  if (only && !does(*only))
+    throw InputError(where, name + " has no " + std::string(sgdsim::name_of(*only)));
+  if (only) return set(*only, algorithm, is_nccl);
   for (std::size_t i = 0; i < chosen_.size(); ++i)
-    if (const auto operation = static_cast<Operation>(i);
-        algorithm == nullptr || algorithm->offers(operation))
-      set(operation, algorithm);
+    if (const auto operation = static_cast<Operation>(i); does(operation))
+      set(operation, algorithm, is_nccl);
 }
 
 std::string AlgorithmChoice::name_of(Operation operation) const {
+  if (is_nccl(operation)) return nccl_name;
   const Algorithm* chosen = of(operation);
   return chosen == nullptr ? cheapest_name : std::string(chosen->name);
 }

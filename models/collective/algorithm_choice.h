@@ -1,30 +1,50 @@
 // Which algorithm plays an operation, where there are collectives of several kinds.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "models/collective/collective.h"
 
 namespace sgdsim {
 
+// What exchanges reach of the links beside products, where the rates of the cluster's links are
+// that part of theirs: NCCL's model counts with the links' own.
+struct LinkReach {
+  double inside = 1;  // a node
+  double across = 1;
+};
+
 class AlgorithmChoice {
  public:
+  LinkReach reach;
+
   // The usual ones: ring, where it has the operation; otherwise direct or mst.
   AlgorithmChoice();
   // "NAME", for all operations that it has, or "OPERATION=NAME"; `auto` for the one that takes
   // least. InputError names `where`.
   void add(const std::string& text, const std::string& where);
+  // As add(), and "nccl" for what NCCL's own model chooses and expects, of all operations that it
+  // tunes.
+  void add_or_nccl(const std::string& text, const std::string& where);
 
-  bool is_usual() const { return chosen_ == usual(); }
-  bool is_usual(Operation operation) const { return of(operation) == usual_of(operation); }
-  // Null: the one that takes least.
+  bool is_usual() const { return chosen_ == usual() && !has_nccl(); }
+  bool is_usual(Operation operation) const {
+    return !is_nccl(operation) && of(operation) == usual_of(operation);
+  }
+  bool is_nccl(Operation operation) const { return is_nccl_[static_cast<std::size_t>(operation)]; }
+  bool has_nccl() const {
+    return std::find(is_nccl_.begin(), is_nccl_.end(), true) != is_nccl_.end();
+  }
+  // Null: the one that takes least, or that NCCL's model chooses.
   const Algorithm* of(Operation operation) const {
     return chosen_[static_cast<std::size_t>(operation)];
   }
-  // For people and files: "ring", or "auto".
+  // For people and files: "ring", "auto", or "nccl".
   std::string name_of(Operation operation) const;
   // The one that was chosen, or that takes least of those that fit and have a closed form:
   // `time_of` throws InputError where an algorithm does not fit.
@@ -33,15 +53,18 @@ class AlgorithmChoice {
 
  private:
   using Chosen = std::array<const Algorithm*, 6>;  // null: what takes least
+  void add(const std::string& text, const std::string& where, bool knows_nccl);
   static const Chosen& usual();
   static const Algorithm* usual_of(Operation operation) {
     return usual()[static_cast<std::size_t>(operation)];
   }
-  void set(Operation operation, const Algorithm* algorithm) {
+  void set(Operation operation, const Algorithm* algorithm, bool is_nccl = false) {
     chosen_[static_cast<std::size_t>(operation)] = algorithm;
+    is_nccl_[static_cast<std::size_t>(operation)] = is_nccl;
   }
 
   Chosen chosen_;
+  std::array<bool, std::tuple_size_v<Chosen>> is_nccl_{};
 };
 
 }  // namespace sgdsim

@@ -90,8 +90,30 @@ GroupTimes::Answer GroupTimes::answer_of(Operation operation, const RankGroup& g
   }
   Answer& answer = answers_[{operation, group.stride, group.size, whole_B}];
   if (answer.algorithm != nullptr) return answer;
+  if (algorithms_.is_nccl(operation)) return answer = answer_like_nccl(operation, group, whole_B);
   const Algorithm& algorithm = algorithms_.cheapest(operation, time_of);
   return answer = {&algorithm, time_of(algorithm)};
+}
+
+// NCCL's model for a communicator of the group. What bytes take grows by what they do not reach
+// beside products; latencies do not.
+GroupTimes::Answer GroupTimes::answer_like_nccl(Operation operation, const RankGroup& group,
+                                                double whole_B) {
+  const Edges& edges = edges_of(group, whole_B / real(group.size));
+  const int64_t per_node = edges.crosses ? edges.per_node : group.size;
+  if (!nccl_) {
+    nccl_ = nccl_box_of(*cluster_);
+    nccl_->wires.gpu = Bandwidth::Bps(nccl_->wires.gpu.Bps() / algorithms_.reach.inside);
+    nccl_->wires.nic = Bandwidth::Bps(nccl_->wires.nic.Bps() / algorithms_.reach.across);
+  }
+  const auto [place, is_new] = communicators_.try_emplace({group.stride, group.size});
+  if (is_new) place->second = nccl_communicator(*nccl_, group.size, per_node);
+  const NcclRow row =
+      nccl_tuning(place->second, operation, Bytes::nearest(std::max(1.0, whole_B))).choice();
+  const double bytes_s = std::max(0.0, row.time.s() - row.latency.s());
+  const double reach = edges.crosses ? algorithms_.reach.across : algorithms_.reach.inside;
+  return {&nccl_stand_in(row.algorithm, operation),
+          cluster_->network.start().s() + row.time.s() - bytes_s + bytes_s / reach};
 }
 
 double GroupTimes::seconds_of(const Algorithm& algorithm, Operation operation,

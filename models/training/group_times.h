@@ -10,10 +10,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "models/collective/algorithm_choice.h"
+#include "models/collective/nccl_box.h"
 #include "sim/core/error.h"
 #include "sim/net/cluster.h"
 
@@ -94,6 +96,7 @@ class GroupTimes {
                     double whole_B);
   double ring_pass_s(const RankGroup& group, double whole_B);
   double direct_s(const RankGroup& group, double sent_B);
+  Answer answer_like_nccl(Operation operation, const RankGroup& group, double whole_B);
   double closed_form_s(const Algorithm& algorithm, Operation operation, const RankGroup& group,
                        double whole_B);
   Edges find_edges(const RankGroup& group, const Network& network) const;
@@ -101,6 +104,8 @@ class GroupTimes {
   const Cluster* cluster_;
   int64_t gpus_;
   AlgorithmChoice algorithms_;
+  std::optional<NcclBox> nccl_;                                       // found when it is asked for
+  std::map<std::pair<int64_t, int64_t>, NcclMachine> communicators_;  // of groups
   std::map<std::pair<double, std::pair<int64_t, int64_t>>, Edges> known_;  // by band of sizes
   // Of closed forms: what was asked, and what takes least.
   std::map<std::tuple<Operation, int64_t, int64_t, double>, Answer> answers_;

@@ -147,10 +147,6 @@ void Flows::fetch(const Event& next) const {
   if (next.kind() == leaves) rates_.fetch(next.subject());
 }
 
-void Flows::fetch_for(const Event& next) const {
-  if (next.actor() == 0 && next.kind() == leaves) rates_.fetch_for(next.subject());
-}
-
 Flows::Report Flows::happen(const Event& event, Time now) {
   if (arrived_ != none) free_number(std::exchange(arrived_, none));
   if (event.kind() != next_leaves) {

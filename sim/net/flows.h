@@ -46,7 +46,9 @@ class Flows final : public Carrier {
   Report happen(const Event& event, Time now) override;
   bool fetches() const override { return flows_.size() > cached_flows; }
   void fetch(const Event& next) const override;
-  void fetch_for(const Event& next) const override;
+  void fetch_for(const Event& next) const override {
+    if (next.actor() == 0 && next.kind() == leaves) rates_.fetch_for(next.subject());
+  }
   // Shares everything anew.
   void settle(Time now) override;
 

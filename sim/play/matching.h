@@ -25,8 +25,10 @@ class Matching {
       unused_ = nodes_[place].next;
     }
     nodes_[place] = {order_++, what, none};
-    if (!lists_[rank]) lists_[rank] = std::make_unique<Lists>();
-    const auto [list, is_new] = lists_[rank]->try_emplace(key(peer, tag), List{place, place});
+    if (!lists_[rank]) lists_[rank] = std::make_unique<OfRank>();
+    constexpr uint32_t any = RankOperation::any;
+    if (peer == any || tag == any) lists_[rank]->has_any = true;
+    const auto [list, is_new] = lists_[rank]->lists.try_emplace(key(peer, tag), List{place, place});
     if (is_new) return;
     nodes_[list->second.last].next = place;
     list->second.last = place;
@@ -35,18 +37,18 @@ class Matching {
   std::optional<uint32_t> take(uint32_t rank, uint32_t peer, uint32_t tag, bool is_message) {
     constexpr uint32_t any = RankOperation::any;
     if (!lists_[rank]) return std::nullopt;
-    Lists& lists = *lists_[rank];
+    Lists& lists = lists_[rank]->lists;
     auto best = lists.end();
     auto consider = [&](Lists::iterator place) {
       if (place == lists.end()) return;
       if (best == lists.end() || order_of(place) < order_of(best)) best = place;
     };
     if (peer != any && tag != any) consider(lists.find(key(peer, tag)));
-    if (is_message) {
+    if (is_message && lists_[rank]->has_any) {
       consider(lists.find(key(any, tag)));
       consider(lists.find(key(peer, any)));
       consider(lists.find(key(any, any)));
-    } else if (peer == any || tag == any) {
+    } else if (!is_message && (peer == any || tag == any)) {
       for (auto place = lists.begin(); place != lists.end(); ++place)
         if ((peer == any || place->first >> 32U == peer) &&
             (tag == any || static_cast<uint32_t>(place->first) == tag))
@@ -66,9 +68,9 @@ class Matching {
   }
   template <class F>
   void for_each(const F& f) const {
-    for (const std::unique_ptr<Lists>& lists : lists_) {
-      if (!lists) continue;
-      for (const auto& [key, list] : *lists)
+    for (const std::unique_ptr<OfRank>& of_rank : lists_) {
+      if (!of_rank) continue;
+      for (const auto& [key, list] : of_rank->lists)
         for (uint32_t place = list.first; place != none; place = nodes_[place].next)
           f(nodes_[place].what);
     }
@@ -85,11 +87,15 @@ class Matching {
     uint32_t first, last;
   };
   using Lists = std::map<uint64_t, List>;
+  struct OfRank {
+    Lists lists;
+    bool has_any = false;  // or has had: something that asks for anybody or any tag
+  };
 
   static uint64_t key(uint32_t peer, uint32_t tag) { return (uint64_t{peer} << 32U) | tag; }
   uint64_t order_of(Lists::iterator list) const { return nodes_[list->second.first].order; }
 
-  std::vector<std::unique_ptr<Lists>> lists_;  // of each rank that has had any
+  std::vector<std::unique_ptr<OfRank>> lists_;  // of each rank that has had any
   std::vector<Node> nodes_;
   uint32_t unused_ = none;
   uint64_t order_ = 0;

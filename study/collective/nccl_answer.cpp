@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "models/collective/nccl_graph.h"
+#include "models/collective/nccl_box.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
@@ -39,21 +39,6 @@ void set_machine_option(NcclMachine& machine, int& nics, const std::string& opti
     throw InputError("--option", unknown_name("option", key, names_of(nccl_option_keys())));
 }
 
-// What the cluster's file says; options come after it.
-void set_constants(NcclMachine& machine, int& nics, const NcclConstants& constants) {
-  machine.generation = constants.generation.value_or(machine.generation);
-  machine.link = constants.gpu_link.value_or(machine.link);
-  machine.nvls = constants.nvls.value_or(Switched::off) == Switched::on;
-  machine.cpu = constants.cpu.value_or(machine.cpu);
-  nics = constants.nics.value_or(nics);
-  machine.pairs = constants.pairs;
-}
-
-// The rate of one pair; a free link counts as very fast.
-Bandwidth rate_of(const PairCost& cost) {
-  return Bandwidth::Bps(1e12 / std::max(cost.per_byte.ps(), 1e-3));
-}
-
 }  // namespace
 
 Cluster cluster_among(const Cluster& cluster, int ranks) {
@@ -75,18 +60,9 @@ Cluster cluster_among(const Cluster& cluster, int ranks) {
 }
 
 NcclMachine nccl_machine_of(const Cluster& cluster, const std::vector<std::string>& options) {
-  NcclMachine machine;
-  const int workers = cluster.network.workers();
-  const int per_node = std::min(cluster.workers_per_node, workers);
-  machine.ranks = workers;
-  machine.nodes = (workers + per_node - 1) / per_node;
-  NcclWires wires;
-  wires.nics = std::min(cluster.cards_per_node(), per_node);
-  if (cluster.nccl) set_constants(machine, wires.nics, *cluster.nccl);
-  for (const std::string& option : options) set_machine_option(machine, wires.nics, option);
-  if (per_node > 1) wires.gpu = rate_of(cluster.network.between(0, 1));
-  if (workers > per_node) wires.nic = rate_of(cluster.network.between(0, per_node));
-  return nccl_guess_graphs(machine, wires);
+  NcclBox box = nccl_box_of(cluster);
+  for (const std::string& option : options) set_machine_option(box.machine, box.wires.nics, option);
+  return nccl_communicator(box, cluster.network.workers(), box.per_node);
 }
 
 namespace {

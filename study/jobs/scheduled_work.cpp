@@ -27,14 +27,15 @@ Field algorithm_field(std::optional<Value>& algorithm) {
   return Field("algorithm", algorithm, "algorithms of collectives, as --algorithm of commands")
       .like(schema_of_words_list);
 }
-AlgorithmChoice algorithms_in(const std::optional<Value>& given) {
+using AddAlgorithm = void (AlgorithmChoice::*)(const std::string& text, const std::string& where);
+AlgorithmChoice algorithms_in(const std::optional<Value>& given, AddAlgorithm add) {
   AlgorithmChoice choice;
   if (!given) return choice;
   if (!given->json().is_array()) {
-    choice.add(given->text(), given->where());
+    (choice.*add)(given->text(), given->where());
     return choice;
   }
-  for (const Value& one : given->items()) choice.add(one.text(), one.where());
+  for (const Value& one : given->items()) (choice.*add)(one.text(), one.where());
   return choice;
 }
 
@@ -176,7 +177,7 @@ WorkOfJob::Work WorkOfJob::read_schedule(const Value& value) {
     const auto given = read_record<ChakraFields>(value);
     add_files(*given.files);
     if (given.groups) chakra.groups = beside(given.groups->file(), given.groups->text());
-    chakra.algorithms = algorithms_in(given.algorithm);
+    chakra.algorithms = algorithms_in(given.algorithm, &AlgorithmChoice::add);
   } else {
     add_files(value);
   }
@@ -217,7 +218,7 @@ WorkOfJob::Parallel WorkOfJob::read_parallel(const Value& value,
                given.memory.value_or(parallel.gpu.memory), usual_reserve, text.where());
   parallel.documents = load_documents(given.documents, parallel.model, parallel.sequence,
                                       parallel.layout.batch(), value.where() + "/documents");
-  parallel.algorithms = algorithms_in(given.algorithm);
+  parallel.algorithms = algorithms_in(given.algorithm, &AlgorithmChoice::add_or_nccl);
   parallel.notes = notes_on(parallel.model, parallel.sequence);
   return parallel;
 }

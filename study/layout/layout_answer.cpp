@@ -203,6 +203,13 @@ void play_found(const LayoutQuestion& question, GroupTimes& groups,
 
 // What is said of the formulas of chosen algorithms, each once; what has no place on wires.
 void note_formulas(const LayoutQuestion& question, LayoutAnswer& answer) {
+  if (question.algorithms.has_nccl())
+    answer.notes.emplace_back(
+        is_on_wires(question.fidelity)
+            ? "rings and trees stand for what NCCL's model chooses; also for what it leaves to "
+              "switches (NVLS)"
+            : "collectives take what NCCL's tuning model expects of each alone, with the constants "
+              "of the cluster file or NCCL's own");
   if (is_on_wires(question.fidelity)) {
     if (!question.gpu.interference.empty())
       answer.notes.emplace_back(

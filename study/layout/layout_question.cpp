@@ -131,7 +131,8 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
       load_documents(words.documents, model, space.sequence, space.batch, "--documents");
   space.program = named_in(training_programs, "program", words.program, "--program");
   for (const std::string& algorithm : words.algorithms)
-    question.algorithms.add(algorithm, "--algorithm");
+    question.algorithms.add_or_nccl(algorithm, "--algorithm");
+  question.algorithms.reach = {reach.inside.value_or(1), reach.between.value_or(1)};
   if (!words.tokens.empty()) question.tokens = parse_tokens(words.tokens, "--tokens");
   question.asks_margins = words.margins;
   if (!words.goodput.empty()) question.training.emplace(training_of(words, question));
@@ -252,8 +253,8 @@ Fields layout_fields(LayoutWords& words) {
                  .one_of({"fp32", "bf16"}),
              Field("algorithm", words.algorithms,
                    "algorithm of the collectives, or of one operation: "
-                   "allreduce=double_binary_tree; auto: for every size the one that takes least "
-                   "(default: ring, alltoall=direct)")
+                   "allreduce=double_binary_tree; auto: for every size the one that takes least; "
+                   "nccl: what NCCL's model chooses (default: ring, alltoall=direct)")
                  .option("-a,--algorithm"),
              {"tokens", words.tokens,
               "tokens to train on, as 15T or 300B: adds days and GPU-hours"},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "models/collective/nccl_box.h"
 #include "models/collective/network_defaults.h"
 #include "models/collective/options.h"
 #include "models/collective/registry.h"
@@ -121,45 +122,34 @@ MessageCost cheapest_of(const CollectiveField& field, const Cluster& cluster, Op
   return MessageCost::cheapest(std::move(costs));
 }
 
-// What is played for NCCL's choice: its rings and trees; a pipelined chain where it sends one way
-// along a ring. For what it leaves to switches (NVLS) the same without them.
-constexpr std::array<const char*, 3> nccl_stand_ins{"ring", "double_binary_tree", "lp"};
+// What nccl_stand_in() may choose.
+constexpr std::array<std::string_view, 3> nccl_stand_ins{"ring", "double_binary_tree", "lp"};
 
-MessageCost::StandIn nccl_stand_in(NcclAlgorithm choice, Operation operation) {
-  constexpr std::size_t ring = 0, tree = 1, chain = 2;
-  const bool is_one_way = operation == Operation::broadcast || operation == Operation::reduce;
-  switch (choice) {
-    case NcclAlgorithm::tree:
-      return {tree, "tree"};
-    case NcclAlgorithm::ring:
-      return {is_one_way ? chain : ring, "ring"};
-    case NcclAlgorithm::nvls:
-      return {ring, "NVLS"};
-    case NcclAlgorithm::nvls_tree:
-      return {tree, "NVLSTree"};
-    case NcclAlgorithm::pat:
-      return {ring, "PAT"};
-  }
-  return {ring, ""};
+MessageCost::StandIn stand_in_of(NcclAlgorithm choice, Operation operation) {
+  constexpr std::array<const char*, 5> names{"tree", "ring", "NVLS", "NVLSTree", "PAT"};
+  const auto place = std::find(nccl_stand_ins.begin(), nccl_stand_ins.end(),
+                               nccl_stand_in(choice, operation).name);
+  return {static_cast<std::size_t>(place - nccl_stand_ins.begin()),
+          names[static_cast<std::size_t>(choice)]};
 }
 
 MessageCost nccl_cost(const CollectiveField& field, const Cluster& cluster, Operation operation) {
   MessageCost::StandIns stand_ins;
-  for (const char* name : nccl_stand_ins) {
-    const Algorithm& algorithm = algorithm_named(name, "");
+  for (const std::string_view name : nccl_stand_ins) {
+    const Algorithm& algorithm = algorithm_named(std::string(name), "");
     // One that lacks the operation is never chosen for it.
     stand_ins.algorithms.push_back(algorithm.offers(operation)
                                        ? cost_of(field, algorithm, cluster, operation)
                                        : MessageCost());
   }
   if (cluster.network.workers() == 1) {
-    stand_ins.choose = [=](Bytes) { return nccl_stand_in(NcclAlgorithm::ring, operation); };
+    stand_ins.choose = [=](Bytes) { return stand_in_of(NcclAlgorithm::ring, operation); };
     return MessageCost::of_formula([](Bytes) { return Duration(); }, std::move(stand_ins));
   }
   const NcclMachine machine = nccl_machine_of(cluster, *field.nccl);
   nccl_tuning(machine, operation, Bytes(1));  // does NCCL have it?
   stand_ins.choose = [=](Bytes size) {
-    return nccl_stand_in(nccl_tuning(machine, operation, size).choice().algorithm, operation);
+    return stand_in_of(nccl_tuning(machine, operation, size).choice().algorithm, operation);
   };
   return MessageCost::of_formula(
       [=, launch = field.launch](Bytes size) {

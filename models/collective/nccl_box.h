@@ -1,0 +1,30 @@
+// What NCCL's model sees of a cluster of boxes, and of a communicator on it.
+#pragma once
+
+#include <cstdint>
+
+#include "models/collective/nccl_graph.h"
+#include "sim/net/cluster.h"
+
+namespace sgdsim {
+
+// Without ranks, nodes and graphs, which depend on the communicator.
+struct NcclBox {
+  NcclMachine machine;
+  NcclWires wires;
+  int per_node = 1;  // workers
+};
+// Workers per node, cards and costs of pairs from the cluster, with what its file says of NCCL.
+NcclBox nccl_box_of(const Cluster& cluster);
+
+// A communicator of so many ranks, the same number of them in each node but perhaps the last. Where
+// they are not all workers of a node, others like it are taken to work at the same time: it has its
+// part of the cards.
+NcclMachine nccl_communicator(const NcclBox& box, int64_t ranks, int64_t per_node);
+
+// Which of our algorithms sends messages where NCCL chose that one: its rings and trees; a
+// pipelined chain where it sends one way along a ring. For what it leaves to switches (NVLS) the
+// same without them.
+const Algorithm& nccl_stand_in(NcclAlgorithm choice, Operation operation);
+
+}  // namespace sgdsim
