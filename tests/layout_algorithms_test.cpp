@@ -79,7 +79,8 @@ TEST_CASE("layout algorithms: formulas of one level") {
 
 // NCCL's model, asked for the communicator by hand: four boxes of eight H100 with a card each.
 TEST_CASE("layout algorithms: nccl is NCCL's model for a communicator of the group") {
-  const Cluster cluster = read_cluster_file(SGDSIM_SOURCE_DIR "/topologies/data/dgx_h100_4.json").cluster;
+  const Cluster cluster =
+      read_cluster_file(SGDSIM_SOURCE_DIR "/topologies/data/dgx_h100_4.json").cluster;
   const auto expected = [&](int ranks, int nodes, int nics, Operation operation, double bytes) {
     NcclMachine machine = nccl_box_of(cluster).machine;
     machine.ranks = ranks;
