@@ -105,7 +105,7 @@ TEST_CASE("layout algorithms: nccl is NCCL's model for a communicator of the gro
     }
   // Bytes take longer where links are not reached; start-ups do not.
   AlgorithmChoice choice = chosen({"nccl"});
-  choice.reach = {.inside = 0.5, .across = 1};
+  choice.nccl = {.reach_inside = 0.5};
   Cluster slower = cluster;
   GroupTimes half(slower, 32, choice);
   const NcclBox box = nccl_box_of(cluster);

@@ -9,19 +9,22 @@
 #include <vector>
 
 #include "models/collective/collective.h"
+#include "sim/net/nccl_constants.h"
 
 namespace sgdsim {
 
-// What exchanges reach of the links beside products, where the rates of the cluster's links are
-// that part of theirs: NCCL's model counts with the links' own.
-struct LinkReach {
-  double inside = 1;  // a node
-  double across = 1;
+// What NCCL's model is not told by the cluster.
+struct NcclView {
+  // What exchanges reach of the links beside products, where the rates of the cluster's links are
+  // that part of theirs: NCCL counts with the links' own.
+  double reach_inside = 1;  // a node
+  double reach_across = 1;
+  GpuGeneration generation = GpuGeneration::hopper;  // if its file does not say another one
 };
 
 class AlgorithmChoice {
  public:
-  LinkReach reach;
+  NcclView nccl;
 
   // The usual ones: ring, where it has the operation; otherwise direct or mst.
   AlgorithmChoice();

@@ -103,15 +103,18 @@ GroupTimes::Answer GroupTimes::answer_like_nccl(Operation operation, const RankG
   const int64_t per_node = edges.crosses ? edges.per_node : group.size;
   if (!nccl_) {
     nccl_ = nccl_box_of(*cluster_);
-    nccl_->wires.gpu = Bandwidth::Bps(nccl_->wires.gpu.Bps() / algorithms_.reach.inside);
-    nccl_->wires.nic = Bandwidth::Bps(nccl_->wires.nic.Bps() / algorithms_.reach.across);
+    if (!cluster_->nccl || !cluster_->nccl->generation)
+      nccl_->machine.generation = algorithms_.nccl.generation;
+    nccl_->wires.gpu = Bandwidth::Bps(nccl_->wires.gpu.Bps() / algorithms_.nccl.reach_inside);
+    nccl_->wires.nic = Bandwidth::Bps(nccl_->wires.nic.Bps() / algorithms_.nccl.reach_across);
   }
   const auto [place, is_new] = communicators_.try_emplace({group.stride, group.size});
   if (is_new) place->second = nccl_communicator(*nccl_, group.size, per_node);
   const NcclRow row =
       nccl_tuning(place->second, operation, Bytes::nearest(std::max(1.0, whole_B))).choice();
   const double bytes_s = std::max(0.0, row.time.s() - row.latency.s());
-  const double reach = edges.crosses ? algorithms_.reach.across : algorithms_.reach.inside;
+  const double reach =
+      edges.crosses ? algorithms_.nccl.reach_across : algorithms_.nccl.reach_inside;
   return {&nccl_stand_in(row.algorithm, operation),
           cluster_->network.start().s() + row.time.s() - bytes_s + bytes_s / reach};
 }

@@ -203,13 +203,19 @@ void play_found(const LayoutQuestion& question, GroupTimes& groups,
 
 // What is said of the formulas of chosen algorithms, each once; what has no place on wires.
 void note_formulas(const LayoutQuestion& question, LayoutAnswer& answer) {
-  if (question.algorithms.has_nccl())
-    answer.notes.emplace_back(
+  if (question.algorithms.has_nccl()) {
+    const auto& given = question.cluster.cluster.nccl;
+    const GpuGeneration generation =
+        given && given->generation ? *given->generation : question.algorithms.nccl.generation;
+    answer.notes.push_back(
         is_on_wires(question.fidelity)
             ? "rings and trees stand for what NCCL's model chooses; also for what it leaves to "
               "switches (NVLS)"
-            : "collectives take what NCCL's tuning model expects of each alone, with the constants "
-              "of the cluster file or NCCL's own");
+            : "collectives take what NCCL's tuning model expects of each alone, for GPUs of the "
+              "generation " +
+                  std::string(name_in(gpu_generations, generation)) +
+                  " (`nccl` of the cluster file says more)");
+  }
   if (is_on_wires(question.fidelity)) {
     if (!question.gpu.interference.empty())
       answer.notes.emplace_back(
