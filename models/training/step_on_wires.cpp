@@ -241,6 +241,7 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
     played.slowest = std::max(played.slowest, time);
     played.last_gpu = last - replayed.ends.begin();
     played.messages = replayed.messages;
+    played.in_rings = replayed.in_rings;
     played.wire_B = replayed.wire_B;
     if (wants_slices) played.slices = slices_of(gpus, replayed);
     played.wires = use_of(*wires, replayed.carried_B, replayed.until - Time(), shown_links,

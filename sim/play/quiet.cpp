@@ -111,7 +111,7 @@ class SamePairs {
 
   void play(std::vector<Time>& clocks) {
     if (phase_.rounds == 0) return;
-    if (play_alike(clocks)) return;
+    if (!how_.sends && play_alike(clocks)) return;
     std::vector<Time> next(clocks.size());
     std::vector<Duration> folds(clocks.size());
     for (int round = 0; round < phase_.rounds; ++round) {
@@ -124,6 +124,7 @@ class SamePairs {
         next[to] = std::max(next[to], clocks[from] + taking.receiver);
         folds[to] = taking.fold;  // follows both
         if (how_.sent_B != nullptr) (*how_.sent_B)[from] += taking.size_B;
+        if (how_.sends) how_.sends(from, clocks[from], clocks[from] + taking.receiver);
       }
       for (std::size_t i = 0; i < next.size(); ++i) clocks[i] = next[i] + folds[i];
     }

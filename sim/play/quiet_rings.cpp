@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/play/quiet.h"
-
 namespace sgdsim {
 namespace {
 
@@ -182,16 +180,29 @@ bool QuietRings::has_room(uint32_t group) {
   return has_room;
 }
 
+// Who sends by the wires of a ring, of those that others take.
 void QuietRings::take_sends() {
+  std::vector<uint32_t> members(owners_.size(), nobody);  // of the groups that own wires
+  for (uint32_t group = 0; group < groups_.size(); ++group) {
+    if (!groups_[group].is_alone) continue;
+    for_each_pair(group, [&](std::size_t member, uint32_t from, uint32_t to) {
+      for (const ResourceUse& use : *route(from, to)) {
+        uint32_t& its = members[use.resource];
+        its = its == nobody ? static_cast<uint32_t>(member) : several;
+      }
+    });
+  }
   for (uint32_t from = 0; from < ways_.size(); ++from)
     for (Way& way : ways_[from]) {
       const std::vector<ResourceUse>* uses = way.to == from ? nullptr : route(from, way.to);
       if (uses == nullptr) continue;
       for (const ResourceUse& use : *uses) {
         const uint32_t owner = owners_[use.resource];
-        if (owner < groups_.size() && groups_[owner].is_alone &&
-            std::find(way.groups.begin(), way.groups.end(), owner) == way.groups.end())
-          way.groups.push_back(owner);
+        if (owner >= groups_.size() || !groups_[owner].is_alone) continue;
+        const std::pair<uint32_t, uint32_t> member{owner, members[use.resource]};
+        if (member.second == several) groups_[owner].is_alone = false;  // too much to tell apart
+        if (std::find(way.members.begin(), way.members.end(), member) == way.members.end())
+          way.members.push_back(member);
       }
     }
 }
@@ -211,34 +222,80 @@ double QuietRings::least_messages() const {
   return messages;
 }
 
-bool QuietRings::begins(uint32_t group, uint32_t number) {
+bool QuietRings::begins(uint32_t group, uint32_t number, Time now) {
   Group& it = groups_[group];
-  if (!it.is_alone || it.sends > 0 || loud_.contains({it.kind, number})) return false;
-  it.under_way.push_back({number});
+  if (!it.is_alone || loud_.contains({it.kind, number})) return false;
+  it.calls.push_back({.number = number, .from = now});
   return true;
 }
 
 void QuietRings::send_begins(uint32_t from, uint32_t to, Time now) {
+  for (const Way& way : ways_[from])
+    if (way.to == to)
+      for (const auto& [group, member] : way.members)
+        groups_[group].sends.push_back({member, from, to, now});
+}
+
+void QuietRings::send_arrived(uint32_t from, uint32_t to, Time now) {
   for (const Way& way : ways_[from]) {
     if (way.to != to) continue;
-    for (const uint32_t number : way.groups) {
-      Group& group = groups_[number];
-      ++group.sends;
-      std::erase_if(group.under_way, [&](const Quiet& one) { return one.until <= now; });
-      for (const Quiet& one : group.under_way) disturbed_.insert({group.kind, one.number});
+    for (const auto& member : way.members) {
+      Group& group = groups_[member.first];
+      for (Send& one : group.sends) {
+        if (one.from != from || one.to != to || one.member != member.second ||
+            one.arrives < Time::last())
+          continue;
+        one.arrives = now;
+        break;
+      }
+      settle(member.first, now);
     }
   }
 }
 
-void QuietRings::send_arrived(uint32_t from, uint32_t to) {
-  for (const Way& way : ways_[from]) {
-    if (way.to != to) continue;
-    for (const uint32_t group : way.groups) --groups_[group].sends;
+// Looks at calls that no send can meet any more that is under way or yet to come, and forgets them;
+// and sends that no call can meet.
+void QuietRings::settle(uint32_t number, Time now) {
+  Group& group = groups_[number];
+  Time first_send = now;
+  for (const Send& send : group.sends)
+    if (send.arrives == Time::last()) first_send = std::min(first_send, send.begins);
+  std::erase_if(group.calls, [&](const Quiet& call) {
+    if (call.until > first_send) return false;
+    check(number, call);
+    return true;
+  });
+  Time first_call = now;
+  for (const Quiet& call : group.calls) first_call = std::min(first_call, call.from);
+  std::erase_if(group.sends, [&](const Send& one) { return one.arrives <= first_call; });
+}
+
+// Whether a message of the call is under way together with a send, on the same wires.
+void QuietRings::check(uint32_t number, const Quiet& call) {
+  const Group& group = groups_[number];
+  if (call.entered.empty()) return;  // not all have come, and none will
+  std::vector<std::vector<const Send*>> by_member(call.entered.size());
+  bool may_meet = false;
+  for (const Send& send : group.sends) {
+    if (send.begins >= call.until || send.arrives <= call.from) continue;
+    by_member[send.member].push_back(&send);
+    may_meet = true;
   }
+  if (!may_meet) return;
+  std::vector<Time> clocks = call.entered;
+  bool is_disturbed = false;
+  RingPlay how = ring_play(number, call.program);
+  how.sends = [&](std::size_t member, Time begins, Time arrives) {
+    for (const Send* send : by_member[member])
+      is_disturbed = is_disturbed || (send->begins < arrives && send->arrives > begins);
+  };
+  play_ring(schedule_.program(call.program), how, clocks);
+  if (is_disturbed) disturbed_.insert({group.kind, call.number});
 }
 
 // What is disturbed again and again is not worth it.
 bool QuietRings::anew() {
+  for (uint32_t group = 0; group < groups_.size(); ++group) settle(group, Time::last());
   if (disturbed_.empty() && meeting_.empty()) return false;
   constexpr int most_plays = 4;
   if (++plays_ >= most_plays)
@@ -246,8 +303,8 @@ bool QuietRings::anew() {
   loud_.merge(disturbed_);
   for (Group& group : groups_) {
     group.is_alone = group.is_alone && !meeting_.contains(group.kind);
-    group.sends = 0;
-    group.under_way.clear();
+    group.sends.clear();
+    group.calls.clear();
     group.sent_B.clear();
   }
   disturbed_.clear();
@@ -255,21 +312,27 @@ bool QuietRings::anew() {
   return true;
 }
 
+RingPlay QuietRings::ring_play(uint32_t group, uint32_t program) const {
+  return {.network = network_,
+          .alpha = alpha_,
+          .members = &schedule_.group(group),
+          .folds = schedule_.folds(program)};
+}
+
 void QuietRings::play(uint32_t group, uint32_t number, uint32_t program,
                       std::vector<Time>& clocks) {
-  const std::vector<int>& members = schedule_.group(group);
   Group& it = groups_[group];
-  it.sent_B.resize(members.size());
-  play_ring(schedule_.program(program),
-            {.network = network_,
-             .alpha = alpha_,
-             .members = &members,
-             .folds = schedule_.folds(program),
-             .sent_B = &it.sent_B},
-            clocks);
-  const Time until = *std::max_element(clocks.begin(), clocks.end());
-  std::erase_if(it.under_way, [&](const Quiet& one) { return one.number == number; });
-  it.under_way.push_back({number, until});
+  const auto call = std::find_if(it.calls.begin(), it.calls.end(), [&](const Quiet& one) {
+    return one.number == number && one.until == Time::last();
+  });
+  call->entered = clocks;
+  call->program = program;
+  it.sent_B.resize(clocks.size());
+  RingPlay how = ring_play(group, program);
+  how.sent_B = &it.sent_B;
+  play_ring(schedule_.program(program), how, clocks);
+  call->until = *std::max_element(clocks.begin(), clocks.end());
+  settle(group, *std::max_element(call->entered.begin(), call->entered.end()));
 }
 
 void QuietRings::add_carried(std::vector<double>& carried_B) {

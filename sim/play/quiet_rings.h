@@ -7,9 +7,10 @@
 // Ranks that differ, as behind a slow one, cost a few nanoseconds a member that way, not half a
 // microsecond a message.
 //
-// Whether a send takes wires of a ring while that is under way is seen only when it happens. Then
-// the play is not right: it is to be played anew, with such calls message by message (anew()).
-// The same is so where a member enters a call of its group before it has left another one.
+// Whether a send is on its way at the same time as messages of a ring on the same wires is seen
+// only when both have been played. Then the play is not right: it is to be played anew, with such
+// calls message by message (anew()). The same is so where a member enters a call of its group
+// before it has left another one.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@
 #include <vector>
 
 #include "sim/net/resources.h"
-#include "sim/net/wires.h"
+#include "sim/play/quiet.h"
 #include "sim/work/rank_schedule.h"
 
 namespace sgdsim {
@@ -32,11 +33,11 @@ class QuietRings {
   bool are_any() const;
   bool may_be_quiet(uint32_t group) const { return groups_[group].is_alone; }
   // Whether a call of the group that begins now is quiet, as far as is known.
-  bool begins(uint32_t group, uint32_t number);
+  bool begins(uint32_t group, uint32_t number, Time now);
   // From when members have entered it to when each is done.
   void play(uint32_t group, uint32_t number, uint32_t program, std::vector<Time>& clocks);
   void send_begins(uint32_t from, uint32_t to, Time now);
-  void send_arrived(uint32_t from, uint32_t to);
+  void send_arrived(uint32_t from, uint32_t to, Time now);
   void meets_itself(uint32_t group) { meeting_.insert(groups_[group].kind); }
 
   // False if all was quiet that was played so. Else forgets what has been played, and knows better.
@@ -54,21 +55,32 @@ class QuietRings {
   };
   struct Quiet {
     uint32_t number = 0;
-    Time until = Time::last();  // or not known yet
+    Time from;
+    uint32_t program = 0;
+    std::vector<Time> entered = {};  // once all members have
+    Time until = Time::last();       // or not known yet
+  };
+  // On wires that a member of a group sends by.
+  struct Send {
+    uint32_t member = 0;
+    uint32_t from = 0;
+    uint32_t to = 0;
+    Time begins;
+    Time arrives = Time::last();
   };
   using Call = std::pair<uint32_t, uint32_t>;  // kind of group, number
   struct Group {
-    bool is_alone = false;  // but for sends
-    uint32_t kind = 0;      // groups of a kind do the same
-    uint64_t sends = 0;     // on its wires now
-    std::vector<Quiet> under_way = {};
+    bool is_alone = false;          // but for sends
+    uint32_t kind = 0;              // groups of a kind do the same
+    std::vector<Send> sends = {};   // on its wires, as long as calls may meet them
+    std::vector<Quiet> calls = {};  // as long as sends may meet them
     std::vector<Doing> doing = {};
     std::vector<double> sent_B = {};  // by each member, in quiet calls
   };
   struct Way {
     uint32_t to = 0;
     uint64_t sends = 0;
-    std::vector<uint32_t> groups = {};  // whose wires it takes
+    std::vector<std::pair<uint32_t, uint32_t>> members = {};  // of groups, whose wires it takes
   };
 
   void find_talk();
@@ -80,6 +92,9 @@ class QuietRings {
   bool take_others(uint32_t group);
   bool has_room(uint32_t group);
   void take_sends();
+  RingPlay ring_play(uint32_t group, uint32_t program) const;
+  void settle(uint32_t group, Time now);
+  void check(uint32_t group, const Quiet& call);
   template <class F>
   void for_each_pair(uint32_t group, const F& f) const;
 

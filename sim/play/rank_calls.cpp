@@ -41,7 +41,7 @@ bool RanksInTime::enter_quietly(const RankCall& what, uint32_t place, Time now) 
   if (std::any_of(others.begin(), others.end(),
                   [&](uint32_t call) { return calls_under_way_[call].number == what.number; }))
     return false;
-  const auto call = quiet_call(what);
+  const auto call = quiet_call(what, now);
   if (call == quiet_of_group_[what.group].end()) return false;
   call->entered[what.member] = place;
   call->clocks[what.member] = now;
@@ -56,12 +56,15 @@ bool RanksInTime::enter_quietly(const RankCall& what, uint32_t place, Time now) 
 }
 
 // The end of the list: it does not go so.
-std::vector<RanksInTime::QuietCall>::iterator RanksInTime::quiet_call(const RankCall& what) {
+std::vector<RanksInTime::QuietCall>::iterator RanksInTime::quiet_call(const RankCall& what,
+                                                                      Time now) {
   std::vector<QuietCall>& calls = quiet_of_group_[what.group];
   const auto known = std::find_if(calls.begin(), calls.end(),
                                   [&](const QuietCall& one) { return one.number == what.number; });
-  if (known != calls.end() || !replay_.rings->begins(what.group, what.number)) return known;
+  if (known != calls.end() || !replay_.rings->begins(what.group, what.number, now)) return known;
+  const uint64_t before = result_.messages;
   count_messages(what, 1);
+  result_.in_rings += result_.messages - before;
   const std::size_t members = schedule_.group(what.group).size();
   return calls.insert(calls.end(), {what.number, static_cast<uint32_t>(members),
                                     std::vector<uint32_t>(members), std::vector<Time>(members)});
@@ -95,9 +98,9 @@ uint32_t RanksInTime::begin_call(const RankCall& what) {
     call = calls_.add_seats(program, *replay_.network, replay_.alike->classes[number], folds);
   }
   count_messages(what, groups);
-  result_.one_by_one += static_cast<double>(traffic_of_[what.program].messages) *
-                        (static_cast<double>(seats) / static_cast<double>(members.size()));
-  if (result_.one_by_one > replay_.most_messages) throw TooManyMessages{};
+  one_by_one_ += static_cast<double>(traffic_of_[what.program].messages) *
+                 (static_cast<double>(seats) / static_cast<double>(members.size()));
+  if (one_by_one_ > replay_.most_messages) throw TooManyMessages{};
   if (call >= calls_under_way_.size()) calls_under_way_.resize(call + 1);
   CallUnderWay& under_way = calls_under_way_[call];
   under_way.number = what.number;

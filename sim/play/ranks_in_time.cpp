@@ -82,7 +82,7 @@ void RanksInTime::hear(const Carrier::Report& report, Time now) {
   --on_the_way_count_;
   result_.least_delivered = std::min(result_.least_delivered, report.delivered);
   if (replay_.rings != nullptr)
-    replay_.rings->send_arrived(schedule_.rank_of(what.send), operation(what.send).peer);
+    replay_.rings->send_arrived(schedule_.rank_of(what.send), operation(what.send).peer, now);
   take(what.message, now);
 }
 

@@ -132,7 +132,7 @@ class RanksInTime {
   void count_messages(const RankCall& what, double groups);
   void enter_ring(const RankCall& what);
   bool enter_quietly(const RankCall& what, uint32_t place, Time now);
-  std::vector<QuietCall>::iterator quiet_call(const RankCall& what);
+  std::vector<QuietCall>::iterator quiet_call(const RankCall& what, Time now);
 
   // Messages, from the sender to the receiver.
   bool send(uint32_t place, Time processor_free, Time now);
@@ -169,6 +169,7 @@ class RanksInTime {
   std::vector<std::vector<uint32_t>> of_group_;  // calls under way
   std::vector<std::vector<QuietCall>> quiet_of_group_;
   std::vector<std::vector<bool>> is_in_ring_;  // members of groups, where rings may be quiet
+  double one_by_one_ = 0;  // messages of calls
   Replayed result_;
 };
 

@@ -47,7 +47,7 @@ struct Replayed {
   std::vector<Time> ends;   // of the last operation of each rank
   uint64_t operations = 0;  // that have ended
   uint64_t messages = 0;
-  double one_by_one = 0;  // of these, played
+  uint64_t in_rings = 0;  // of these, of rings that were played at once
   double wire_B = 0;
   uint64_t events = 0;
   Time until;                     // the last event
