@@ -10,6 +10,7 @@
 
 #include "models/strategy/cost.h"
 #include "sim/play/clocks.h"
+#include "sim/play/play_in_time.h"
 
 namespace sgdsim {
 
@@ -63,6 +64,13 @@ class Exchange {
   };
   using Key = std::tuple<const MessageCost*, int64_t, double, double>;  // size, folding
   using JoinedKey = std::tuple<const MessageCost*, int64_t, int64_t, double, double>;
+  // Messages of an iteration, and when they went.
+  struct Together {
+    std::vector<Call> calls;
+    int at_once = 0;
+    std::vector<CallTimes> times;
+  };
+  bool repeat(const std::vector<Call>& calls, int at_once, std::vector<CallTimes>& times) const;
   void count_pushes(const ParameterServers& servers, const Transfer& transfer);
   Prepared& prepared(const MessageCost& cost, const Transfer& transfer);
   Played collective(const MessageCost& cost, const Transfer& transfer, Clocks starts);
@@ -74,6 +82,7 @@ class Exchange {
   Stopper* stopper_;
   std::map<Key, Prepared> programs_;
   std::map<JoinedKey, Program> joined_;  // of two transfers
+  Together before_;                      // the last one that was played
 };
 
 }  // namespace sgdsim

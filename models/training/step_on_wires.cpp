@@ -89,16 +89,20 @@ double messages_of(const RankSchedule& schedule) {
   return messages;
 }
 
-// Operations, messages or packets, in parts of as many as are simulated.
-double effort_of(const RankSchedule& schedule, double payload_B) {
+[[noreturn]] void refuse_messages() {
+  throw InputError("layout",
+                   "its collectives are more than 100 million messages, the most that are "
+                   "simulated; fewer GPUs or micro-batches, or fidelity message, would fit");
+}
+
+// Operations, messages or packets, in parts of as many as are simulated. `rings`: null: none is
+// quiet.
+double effort_of(const RankSchedule& schedule, const QuietRings* rings, double payload_B) {
   const auto most_operations = static_cast<double>(most_gpu_operations);
   const double operations = static_cast<double>(schedule.operations().size()) / most_operations;
-  const double messages = messages_of(schedule);
+  const double messages = rings != nullptr ? rings->least_messages() : messages_of(schedule);
   const double packets = payload_B > 0 ? schedule.packets(payload_B) : 0;
-  if (messages > most_step_messages)
-    throw InputError("layout",
-                     "its collectives are more than 100 million messages, the most that are "
-                     "simulated; fewer GPUs or micro-batches, or fidelity message, would fit");
+  if (messages > most_step_messages) refuse_messages();
   if (packets > most_step_messages)
     throw InputError("layout",
                      "its messages are more than 100 million packets, the most that are "
@@ -106,6 +110,26 @@ double effort_of(const RankSchedule& schedule, double payload_B) {
                      "(\"ideal packet=1MiB\"), fewer GPUs, micro-batches or tokens, "
                      "or fidelity flow, would fit");
   return std::max(operations, std::max(messages, packets) / most_step_messages);
+}
+
+// Rings go at once that have their wires to themselves, if that is asked for; played again as long
+// as it turns out that some have not.
+Replayed play_with_rings(Replay replay, bool has_rings, double payload_B, double& effort) {
+  std::optional<QuietRings> rings;
+  if (has_rings) rings.emplace(*replay.schedule, *replay.network, *replay.resources, replay.alpha);
+  while (true) {
+    replay.rings = rings && rings->are_any() ? &*rings : nullptr;
+    if (replay.rings != nullptr) replay.most_messages = most_step_messages;
+    const double its = effort_of(*replay.schedule, replay.rings, payload_B);
+    try {
+      Replayed replayed = play(replay);
+      if (replay.rings != nullptr && replayed.stopped_by.empty() && rings->anew()) continue;
+      effort += its;
+      return replayed;
+    } catch (const TooManyMessages&) {
+      refuse_messages();
+    }
+  }
 }
 
 // Messages that never arrive, of sends and of collectives.
@@ -183,7 +207,6 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
                                     {factors.start(i), wants_slices, options.stopper,
                                      stand_ins ? stand_ins->all.workers : std::vector<int>(),
                                      stand_ins && stand_ins->equal_chunks});
-    played.effort += effort_of(gpus.schedule, how.payload_B);
     std::unique_ptr<AlikeRanks> alike;
     std::optional<AlikeResources> alike_wires;
     if (stand_ins) {
@@ -192,15 +215,18 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
       played.equal_chunks = stand_ins->equal_chunks;
       played.classes = alike->stand_ins.workers.size();
     }
-    Replayed replayed = play(Replay{.schedule = &gpus.schedule,
-                                    .costs = {},
-                                    .network = &cluster.network,
-                                    .resources = alike_wires ? &*alike_wires : wires.get(),
-                                    .carrier = how.carrier,
-                                    .meanwhile = how.meanwhile,
-                                    .records = wants_slices,
-                                    .alike = alike.get(),
-                                    .stopper = options.stopper});
+    const bool has_rings =
+        how.reduction != Reduction::never && !alike && !how.carrier && !how.meanwhile.any();
+    Replayed replayed = play_with_rings({.schedule = &gpus.schedule,
+                                         .costs = {},
+                                         .network = &cluster.network,
+                                         .resources = alike_wires ? &*alike_wires : wires.get(),
+                                         .carrier = how.carrier,
+                                         .meanwhile = how.meanwhile,
+                                         .records = wants_slices,
+                                         .alike = alike.get(),
+                                         .stopper = options.stopper},
+                                        has_rings, how.payload_B, played.effort);
     if (alike) spread(alike->stand_ins, gpus, replayed);
     played.least_delivered = std::min(played.least_delivered, replayed.least_delivered);
     if (!replayed.stopped_by.empty())
@@ -215,6 +241,7 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
     played.slowest = std::max(played.slowest, time);
     played.last_gpu = last - replayed.ends.begin();
     played.messages = replayed.messages;
+    played.in_rings = replayed.in_rings;
     played.wire_B = replayed.wire_B;
     if (wants_slices) played.slices = slices_of(gpus, replayed);
     played.wires = use_of(*wires, replayed.carried_B, replayed.until - Time(), shown_links,

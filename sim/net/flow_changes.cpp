@@ -43,11 +43,11 @@ void Flows::open(std::span<const uint32_t> resources, bool is_open, Time now) {
   for (uint32_t message = 0; message < flows_.size(); ++message) {
     Flow& it = flow(message);
     if (!it.is_flowing) continue;
-    note_progress(it, now);
+    it.progress.note(now);
     rates_.for_each_use(message, [&](uint32_t used, double share) {
-      carried_B_[used] -= share * alone(it) * it.left_ps;
+      carried_B_[used] -= share * alone(it) * it.progress.left_ps;
     });
-    it.rate = 0;
+    it.progress.rate = 0;
     ++it.version;
     forget_end(message);
     rates_.remove(message);

@@ -13,7 +13,6 @@ namespace sgdsim {
 namespace {
 
 constexpr std::size_t most_messages = 1 << 22;  // under way at a time, of some 300 bytes
-constexpr double near_enough = 1e-9;
 
 }  // namespace
 
@@ -51,7 +50,7 @@ uint32_t Flows::add(const Parcel& parcel) {
   it.version = version;
   it.what = parcel;
   it.what.leg = parcel.leg.bytes_only();
-  it.left_ps = static_cast<double>(it.what.leg.transit.ps());
+  it.progress.left_ps = static_cast<double>(it.what.leg.transit.ps());
   // What waits for its receiver frees its sender when it is there; that, and what has paid its
   // latency before, is there when it has left.
   it.is_free = parcel.waits_for_receiver;
@@ -70,7 +69,7 @@ uint32_t Flows::send(const Parcel& parcel, Time now) {
     return message;
   }
   Flow& it = flow(message);
-  it.kept_ps = it.left_ps * std::min(1.0, buffer_B / std::max(1.0, parcel.size_B));
+  it.kept_ps = it.progress.left_ps * std::min(1.0, buffer_B / std::max(1.0, parcel.size_B));
   if (is_whole && is_routed_) plan(handed_over, message, now);
   if (buffer_B > 0 && !parcel.has_own_link) {
     std::deque<uint32_t>& pair = of_pairs_[{parcel.from, parcel.to}];
@@ -112,10 +111,10 @@ void Flows::send_in_halves(uint32_t message, Time now) {
   const Leg& leg = parcel.leg;
   flow(message).part = Part::leaves;
   flow(message).half = second;
-  flow(message).left_ps = static_cast<double>(leg.out_busy.ps());
+  flow(message).progress.left_ps = static_cast<double>(leg.out_busy.ps());
   flow(second).part = Part::enters;
   flow(second).half = message;
-  flow(second).left_ps = static_cast<double>(leg.in_busy.ps());
+  flow(second).progress.left_ps = static_cast<double>(leg.in_busy.ps());
   plan(handed_over, message, now);
   join_queue(message, now);
 }
@@ -212,14 +211,15 @@ Flows::News Flows::leave(uint32_t message, Time now) {
 
 void Flows::begin(uint32_t message, Time now) {
   Flow& it = flow(message);
-  it.since = now;
+  it.progress.since = now;
   if (it.part == Part::leaves) {
     flow(it.half).arrives = now + it.what.leg.flight + it.what.leg.transit;
     plan(begins, it.half, now + it.what.leg.flight);
   }
-  it.is_shared = it.what.size_B > 0 && it.left_ps > 0 && (is_routed_ || !it.what.has_own_link);
+  it.is_shared =
+      it.what.size_B > 0 && it.progress.left_ps > 0 && (is_routed_ || !it.what.has_own_link);
   if (!it.is_shared) {
-    it.ends = now + Duration::nearest_ps(it.left_ps);
+    it.ends = now + Duration::nearest_ps(it.progress.left_ps);
     queue_end(message, it.ends);
     return;
   }
@@ -235,20 +235,11 @@ void Flows::find_route(uint32_t message) {
     return;
   }
   if (is_routed_) {
-    const double left_B = alone(it) * it.left_ps;
+    const double left_B = alone(it) * it.progress.left_ps;
     for (const ResourceUse& use : uses_) carried_B_[use.resource] += use.share * left_B;
   }
   it.alone_B_per_ps = alone(it);
   rates_.add(message, uses_, it.alone_B_per_ps * speed_up());
-}
-
-double Flows::left_ps(const Flow& it, Time now) {
-  return std::max(0.0, it.left_ps - it.rate * static_cast<double>((now - it.since).ps()));
-}
-
-void Flows::note_progress(Flow& it, Time now) {
-  it.left_ps = left_ps(it, now);
-  it.since = now;
 }
 
 std::vector<double> Flows::carried_B(Time now) const {
@@ -257,7 +248,7 @@ std::vector<double> Flows::carried_B(Time now) const {
     const Flow& it = flows_[message];
     if (!it.is_flowing) continue;
     rates_.for_each_use(message, [&](uint32_t used, double share) {
-      carried_B[used] -= share * alone(it) * left_ps(it, now);
+      carried_B[used] -= share * alone(it) * it.progress.left_at(now);
     });
   }
   return carried_B;
@@ -265,7 +256,7 @@ std::vector<double> Flows::carried_B(Time now) const {
 
 void Flows::end(uint32_t message, Time now) {
   Flow& it = flow(message);
-  it.rate = 0;
+  it.progress.rate = 0;
   it.queued = Time::last();
   ++it.version;
   if (it.is_flowing) rates_.remove(message);
@@ -325,26 +316,23 @@ void Flows::settle(Time now) {
 
 void Flows::set_rate(uint32_t message, double rate, Time now) {
   Flow& it = flow(message);
-  rate /= it.alone_B_per_ps;
-  if (std::abs(rate - 1) <= near_enough) rate = 1;
   const bool joins_crowd = rates_.is_crowded(message) && !it.is_in_heap;
-  if (std::abs(rate - it.rate) <= near_enough * rate) {
-    if (joins_crowd && it.rate > 0) queue_end(message, it.ends);
+  if (!it.progress.change(rate / it.alone_B_per_ps, now)) {
+    if (joins_crowd && it.progress.rate > 0) queue_end(message, it.ends);
     return;
   }
-  note_progress(it, now);
-  it.rate = rate;
+  rate = it.progress.rate;
   ++it.version;
-  const double left_ps = it.left_ps / rate;
+  const double left_ps = it.progress.left_ps / rate;
   // One that hardly flows never ends, unless it gets more.
   if (rate <= 0 || left_ps > static_cast<double>((Time::last() - now).ps()) / 2) {
     forget_end(message);
     return;
   }
-  it.ends = now + Duration::nearest_ps(left_ps);
+  it.ends = now + it.progress.until(slack());
   if (it.ends < it.queued || joins_crowd) queue_end(message, it.ends);
   if (!it.is_free && !is_half(it) && it.kept_ps > 0)
-    plan(frees, message, now + Duration::nearest_ps(std::max(0.0, it.left_ps - it.kept_ps) / rate));
+    plan(frees, message, now + it.progress.until(slack(), it.kept_ps));
 }
 
 // An event of those queued for another time means nothing.

@@ -27,6 +27,7 @@
 #include "sim/core/indexed_heap.h"
 #include "sim/net/carrier.h"
 #include "sim/net/fair_rates.h"
+#include "sim/net/flow_progress.h"
 
 namespace sgdsim {
 
@@ -70,11 +71,9 @@ class Flows final : public Carrier {
   static constexpr uint32_t none = UINT32_MAX;
   // What another rate needs is in one line of the cache.
   struct alignas(64) Flow {
-    double left_ps = 0;          // of its time alone
+    FlowProgress progress;
     double kept_ps = 0;          // the sender is free when no more than this is left
     double alone_B_per_ps = 0;   // if it shares nothing, and wires are as they are at first
-    double rate = 0;             // 1: as if alone then; 0: it does not flow
-    Time since;                  // of that rate
     Time ends;                   // at that rate
     Time queued = Time::last();  // when to look whether it ends: no later than that
     uint32_t version = 0;
@@ -101,6 +100,8 @@ class Flows final : public Carrier {
   static double alone(const Flow& flow);
   // Latency before the first byte, over wires.
   bool pays_first() const { return is_routed_ && options_.alpha == AlphaRule::port; }
+  // At ports, where one worker may stand for all (sim/play/alike_calls.h).
+  double slack() const { return is_routed_ ? 0 : FlowProgress::slack; }
   static bool is_half(const Flow& flow) { return flow.part != Part::whole; }
   uint32_t add(const Parcel& parcel);
   void send_in_halves(uint32_t message, Time now);
@@ -117,10 +118,8 @@ class Flows final : public Carrier {
   void plan_next(Time now);
   void begin(uint32_t message, Time now);
   void find_route(uint32_t message);
-  static double left_ps(const Flow& flow, Time now);
   double speed_up() const;
   void follow_caps();
-  void note_progress(Flow& flow, Time now);
   News follow(Kind kind, uint32_t message, bool is_old, Time now);
   void free_number(uint32_t message);
   News leave(uint32_t message, Time now);

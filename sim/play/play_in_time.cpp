@@ -11,6 +11,7 @@
 #include "sim/net/flows.h"
 #include "sim/net/packet_limit.h"
 #include "sim/net/port_resources.h"
+#include "sim/play/alike_calls.h"
 #include "sim/play/calls_in_time.h"
 #include "sim/play/logged_carrier.h"
 
@@ -71,6 +72,7 @@ class CallListPlayer {
   }
 
   std::vector<CallTimes> play() {
+    if (are_all_alike_) return play_one();
     check_packets_of_calls();
     traffic_.begin();  // links that change at 0 have changed for all
     for (const Call& call : calls_)
@@ -103,19 +105,18 @@ class CallListPlayer {
  private:
   enum Kind : uint8_t { ready };
 
+  Resources& shared() { return options_.resources != nullptr ? *options_.resources : ports_; }
   // Nothing where more than counts decides who is served when (stand_ins.h), or others take part.
   std::optional<StandIns> find_stand_ins() {
     if (options_.reduction == Reduction::never || options_.shares_nothing || options_.jitter.on() ||
         options_.carrier || options_.log != nullptr || options_.meanwhile.any() ||
         options_.send_buffer_B > 0 || (options_.carried_B != nullptr && options_.asks_carried))
       return std::nullopt;
-    if (options_.reduction == Reduction::fitting && !all_send_to_one(calls_) &&
-        !messages_from(options_.reduced_from))
-      return std::nullopt;
     std::optional<StandIns> found;
     // In a ring of all workers, one of whose chunks is larger, no two of them are alike.
     if (!has_uneven_ring_of_all()) found = stand_ins_of(programs_);
-    if (found || !messages_from(options_.padded_chunks_from)) return found;
+    const bool may_pad = all_send_to_one(calls_) || shared().are_routes();
+    if (found || !may_pad || !messages_from(options_.padded_chunks_from)) return found;
     std::vector<const Program*> padded = with_padded_chunks();
     found = stand_ins_of(padded);
     if (!found) return found;
@@ -143,10 +144,12 @@ class CallListPlayer {
         first[worker] =
             mixed(first[worker], static_cast<uint64_t>(calls_[i].ready[worker].since_start().ps()));
     }
-    Resources& resources = options_.resources != nullptr ? *options_.resources : ports_;
+    Resources& resources = shared();
     const AlphaRule alpha = resources.are_routes() ? AlphaRule::wire : options_.alpha;
     const bool are_many = messages_from(options_.reduced_from);
-    std::optional<StandIns> found;
+    std::optional<StandIns> found = find_one_for_all(played, first, &resources);
+    are_all_alike_ = found.has_value();
+    if (found) return found;
     if (options_.reduction == Reduction::always || all_send_to_one(calls_))
       found = sgdsim::find_stand_ins(played, first, &resources, alpha);
     if (!found && are_many && resources.are_routes()) found = find_turned(played, first, resources);
@@ -174,6 +177,24 @@ class CallListPlayer {
     }
     return padded;
   }
+  // All are alike, and share ports.
+  std::vector<CallTimes> play_one() {
+    std::vector<AlikeCall> calls;
+    for (std::size_t i = 0; i < calls_.size(); ++i)
+      calls.push_back({programs_[i], calls_[i].network, calls_[i].ready.front(), calls_[i].first});
+    const std::vector<AlikeTimes> played =
+        play_alike(calls, options_.alpha, options_.at_once, options_.stopper);
+    const std::size_t entries = options_.one_answers ? 1 : all_workers_;
+    Time until;
+    for (std::size_t i = 0; i < played.size(); ++i) {
+      times_[i].starts.assign(entries, played[i].starts);
+      times_[i].ends.assign(entries, played[i].ends);
+      until = std::max(until, played[i].ends);
+    }
+    if (options_.until != nullptr) *options_.until = until;
+    if (options_.carried_B != nullptr) options_.carried_B->clear();  // ports are not asked
+    return std::move(times_);
+  }
   // Those who stand for others are played as workers.
   void take_seats() {
     everybody_.resize(all_workers_);
@@ -195,7 +216,7 @@ class CallListPlayer {
     return std::make_unique<LoggedCarrier>(std::move(carrier), *options_.log);
   }
   std::unique_ptr<Carrier> make_plain_carrier() {
-    Resources& all = options_.resources != nullptr ? *options_.resources : ports_;
+    Resources& all = shared();
     if (options_.carrier) return options_.carrier(all, agenda_, nullptr);
     if (stand_ins_) alike_.emplace(all, *stand_ins_);
     return std::make_unique<Flows>(alike_ ? *alike_ : all,
@@ -263,6 +284,7 @@ class CallListPlayer {
   PortResources ports_;
   std::vector<const Program*> programs_;      // of the calls, as they are played
   std::map<const Program*, Program> padded_;  // of chunks as large as the largest
+  bool are_all_alike_ = false;
   std::optional<StandIns> stand_ins_;
   std::size_t workers_;  // that are played
   std::optional<AlikeResources> alike_;

@@ -42,6 +42,7 @@ struct SharingOptions {
   double send_buffer_B = 0;
   int at_once = std::numeric_limits<int>::max();  // collectives of a worker
   Reduction reduction = Reduction::fitting;
+  bool one_answers = false;  // where all workers are alike, times have one entry
   // From so many messages on, workers may stand for others where rates are then added up in another
   // order than where every worker is played (stand_ins.h), which may move the last picoseconds.
   double reduced_from = 200'000;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 
 namespace sgdsim {
 namespace {
@@ -93,9 +94,9 @@ void add_blocks(const TreePipeline& pipeline, int workers, Resources& resources,
 // A phase in which everybody always sends to the same worker.
 class SamePairs {
  public:
-  SamePairs(const Phase& phase, const Wires& wires, AlphaRule alpha)
-      : phase_(phase), wires_(wires), alpha_(alpha) {
-    const int workers = wires.network().workers();
+  SamePairs(const Phase& phase, const RingPlay& how)
+      : phase_(phase), wires_(how.network, AlphaRule::wire), how_(how) {
+    const int workers = phase.team.size;
     if (phase.load == Load::chunk) chunk_B_.resize(static_cast<std::size_t>(workers));
     pairs_.resize(static_cast<std::size_t>(workers));
     for (int worker = 0; worker < workers; ++worker) {
@@ -109,6 +110,8 @@ class SamePairs {
   }
 
   void play(std::vector<Time>& clocks) {
+    if (phase_.rounds == 0) return;
+    if (!how_.sends && play_alike(clocks)) return;
     std::vector<Time> next(clocks.size());
     std::vector<Duration> folds(clocks.size());
     for (int round = 0; round < phase_.rounds; ++round) {
@@ -120,6 +123,8 @@ class SamePairs {
         next[from] = std::max(next[from], clocks[from] + taking.sender);
         next[to] = std::max(next[to], clocks[from] + taking.receiver);
         folds[to] = taking.fold;  // follows both
+        if (how_.sent_B != nullptr) (*how_.sent_B)[from] += taking.size_B;
+        if (how_.sends) how_.sends(from, clocks[from], clocks[from] + taking.receiver);
       }
       for (std::size_t i = 0; i < next.size(); ++i) clocks[i] = next[i] + folds[i];
     }
@@ -132,13 +137,48 @@ class SamePairs {
     Duration sender;
     Duration receiver;
     Duration fold;
+    bool operator==(const Taking&) const = default;
   };
   struct Pair {
     int v = 0;
     int to = 0;
     int chunk = 0;
-    std::array<Taking, 2> takings;  // sizes of chunks differ by a byte
+    std::array<Taking, 2> takings = {};  // sizes of chunks differ by a byte
   };
+
+  // All messages take the same. Then a worker is done when the latest of the ways is that leads to
+  // it: from any worker before it, in so many rounds as that is away, and the others spent anywhere
+  // on the way. The latest of all starts in reach is known from those of the worker before.
+  bool play_alike(std::vector<Time>& clocks) {
+    const std::size_t count = pairs_.size();
+    const auto rounds = static_cast<std::size_t>(phase_.rounds);
+    const bool one_size =
+        phase_.load == Load::whole ||
+        std::all_of(chunk_B_.begin(), chunk_B_.end(), [&](double it) { return it == chunk_B_[0]; });
+    if (!one_size || phase_.distance != 1 || rounds >= count) return false;
+    const Taking first = taking_of(pairs_[0], 0, 0);
+    for (std::size_t from = 1; from < count; ++from)
+      if (!(taking_of(pairs_[from], from, 0) == first)) return false;
+    if (how_.sent_B != nullptr)
+      for (double& sent : *how_.sent_B) sent += first.size_B * static_cast<double>(rounds);
+    const Duration staying = first.sender + first.fold;
+    const Duration going = first.receiver - first.sender;  // more than that
+    const auto at = [&](std::size_t place) {
+      return clocks[place % count] - going * static_cast<int64_t>(place);
+    };
+    std::vector<Time> ends(count);
+    std::deque<std::size_t> latest;  // places whose starts fall, the latest in reach first
+    for (std::size_t place = 0; place < 2 * count; ++place) {
+      while (!latest.empty() && at(latest.back()) <= at(place)) latest.pop_back();
+      latest.push_back(place);
+      if (latest.front() + rounds < place) latest.pop_front();
+      if (place < count) continue;
+      ends[place - count] = at(latest.front()) + going * static_cast<int64_t>(place) +
+                            staying * static_cast<int64_t>(rounds);
+    }
+    clocks = std::move(ends);
+    return true;
+  }
 
   double size_of(Pair& pair, int round) const {
     if (chunk_B_.empty()) return phase_.sent_B(round, pair.v, 0);
@@ -149,13 +189,17 @@ class SamePairs {
     if (pair.chunk >= chunks) pair.chunk -= chunks;
     return size_B;
   }
+  int place(int worker) const {
+    return how_.members == nullptr ? worker : (*how_.members)[static_cast<std::size_t>(worker)];
+  }
   const Taking& taking_of(Pair& pair, std::size_t from, int round) const {
     const double size_B = size_of(pair, round);
     if (pair.takings[0].size_B == size_B) return pair.takings[0];
     if (pair.takings[1].size_B != size_B) {
-      const Leg leg = wires_.leg(static_cast<int>(from), pair.to, size_B, phase_.folds);
+      const Leg leg = wires_.leg(place(static_cast<int>(from)), place(pair.to), size_B,
+                                 phase_.folds && how_.folds);
       const Duration arrives = leg.flight + leg.transit;
-      const Taking taking{size_B, alpha_ == AlphaRule::port ? arrives : leg.transit, arrives,
+      const Taking taking{size_B, how_.alpha == AlphaRule::port ? arrives : leg.transit, arrives,
                           leg.fold};
       if (pair.takings[0].size_B < 0) return pair.takings[0] = taking;
       pair.takings[1] = taking;
@@ -165,7 +209,7 @@ class SamePairs {
 
   const Phase& phase_;
   Wires wires_;
-  AlphaRule alpha_;
+  const RingPlay& how_;
   std::vector<Pair> pairs_;      // by sender
   std::vector<double> chunk_B_;  // of each chunk, if one is sent in a round
 };
@@ -215,18 +259,30 @@ bool is_quiet_in_step(const Program& program, const Network& network, Resources&
   return true;
 }
 
-bool always_same_pairs(const Program& program, const Network& network, Resources& resources) {
-  const Wires wires(network, AlphaRule::wire);
-  Loads loads(resources);
+const Phase* ring_of(const Program& program, int workers) {
   const Phase* first = nullptr;
   for (const Stage& stage : program.stages) {
     if (std::holds_alternative<Launch>(stage)) continue;
     const auto* phase = std::get_if<Phase>(&stage);
     if (phase == nullptr || !sends_to_the_same(*phase) || phase->at_once ||
-        phase->handshake != Handshake::buffered || phase->team.size != network.workers())
-      return false;
+        phase->handshake != Handshake::buffered || phase->team.size != workers)
+      return nullptr;
     if (first == nullptr) first = phase;
-    if (phase->distance != first->distance || phase->team.root != first->team.root) return false;
+    if (phase->distance != first->distance || phase->team.root != first->team.root) return nullptr;
+  }
+  return first;
+}
+
+bool always_same_pairs(const Program& program, const Network& network, Resources& resources) {
+  const Wires wires(network, AlphaRule::wire);
+  Loads loads(resources);
+  const bool is_launch_only =
+      std::all_of(program.stages.begin(), program.stages.end(),
+                  [](const Stage& stage) { return std::holds_alternative<Launch>(stage); });
+  if (!is_launch_only && ring_of(program, network.workers()) == nullptr) return false;
+  for (const Stage& stage : program.stages) {
+    const auto* phase = std::get_if<Phase>(&stage);
+    if (phase == nullptr) continue;
     // Where links have segments, messages of another size may ask for more.
     loads.clear();
     if (!for_each_message(*phase, 0, network.workers(), [&](int from, int to, double size_B) {
@@ -237,17 +293,21 @@ bool always_same_pairs(const Program& program, const Network& network, Resources
   return true;
 }
 
-std::optional<std::vector<Time>> play_same_pairs(const Program& program, const Network& network,
-                                                 Resources& resources, AlphaRule alpha,
-                                                 std::vector<Time> clocks) {
-  if (!always_same_pairs(program, network, resources)) return std::nullopt;
+void play_ring(const Program& program, const RingPlay& how, std::vector<Time>& clocks) {
   for (const Stage& stage : program.stages) {
     if (const auto* launch = std::get_if<Launch>(&stage)) {
       for (Time& clock : clocks) clock += launch->length;
     } else {
-      SamePairs(std::get<Phase>(stage), Wires(network, AlphaRule::wire), alpha).play(clocks);
+      SamePairs(std::get<Phase>(stage), how).play(clocks);
     }
   }
+}
+
+std::optional<std::vector<Time>> play_same_pairs(const Program& program, const Network& network,
+                                                 Resources& resources, AlphaRule alpha,
+                                                 std::vector<Time> clocks) {
+  if (!always_same_pairs(program, network, resources)) return std::nullopt;
+  play_ring(program, {.network = network, .alpha = alpha}, clocks);
   return clocks;
 }
 

@@ -2,6 +2,7 @@
 // takes alone, so that no flow need be played.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,24 @@ bool is_quiet_in_step(const Program& program, const Network& network, Resources&
 
 // Everybody always sends to the same worker, and all of these messages have room together.
 bool always_same_pairs(const Program& program, const Network& network, Resources& resources);
+
+// Whether a collective of so many workers is launches and rounds in which everybody always sends to
+// the same one, as far away in all of them: that phase; null: it is not.
+const Phase* ring_of(const Program& program, int workers);
+
+// Such rounds, of messages that have room: from when each worker is there to when each is done.
+// `members`: who they are on the network; null: all of it. `folds`: adding up takes time.
+// `sent_B`: what each sends is added to it, if given.
+struct RingPlay {
+  const Network& network;
+  AlphaRule alpha = AlphaRule::port;
+  const std::vector<int>* members = nullptr;
+  bool folds = true;
+  std::vector<double>* sent_B = nullptr;
+  // Called for every message, if given: who sends it, from when on until it is there.
+  std::function<void(std::size_t, Time, Time)> sends = {};
+};
+void play_ring(const Program& program, const RingPlay& how, std::vector<Time>& clocks);
 
 // If everybody always sends to the same worker, and all of these messages have room together: when
 // workers are done, whenever they start. What arrives is taken as it comes.

@@ -1,4 +1,4 @@
-// Operations, processors, calls and messages of ranks.
+// Operations, processors and messages of ranks.
 #include "sim/play/ranks_in_time.h"
 
 #include <algorithm>
@@ -30,7 +30,9 @@ RanksInTime::RanksInTime(const ActorClock& clock, CallsInTime& calls, const Repl
       asked_(schedule_.ranks()),
       left_(schedule_.ranks()),
       traffic_of_(schedule_.programs()),
-      of_group_(schedule_.groups()) {
+      of_group_(schedule_.groups()),
+      quiet_of_group_(replay.rings == nullptr ? 0 : schedule_.groups()),
+      is_in_ring_(quiet_of_group_.size()) {
   waits_.reserve(schedule_.operations().size());
   for (const RankOperation& operation : schedule_.operations()) waits_.push_back(operation.waits);
   result_.ends.resize(schedule_.ranks());
@@ -79,6 +81,8 @@ void RanksInTime::hear(const Carrier::Report& report, Time now) {
   what.has_arrived = true;
   --on_the_way_count_;
   result_.least_delivered = std::min(result_.least_delivered, report.delivered);
+  if (replay_.rings != nullptr)
+    replay_.rings->send_arrived(schedule_.rank_of(what.send), operation(what.send).peer, now);
   take(what.message, now);
 }
 
@@ -112,6 +116,10 @@ void RanksInTime::end(uint32_t place, Time now) {
   const uint32_t rank = schedule_.rank_of(place);
   --left_[rank];
   result_.ends[rank] = std::max(result_.ends[rank], now);
+  if (replay_.rings != nullptr && operation(place).verb == RankVerb::call) {
+    const RankCall what = operation(place).call();
+    if (!is_in_ring_[what.group].empty()) is_in_ring_[what.group][what.member] = false;
+  }
   release(place, false, now);
 }
 
@@ -171,67 +179,6 @@ void RanksInTime::begin(uint32_t place, Processor& processor, Time now) {
   plan(ended, place, processor.free);
 }
 
-void RanksInTime::enter_call(uint32_t place, Time now) {
-  note_begin(place, now);
-  release(place, true, now);
-  RankCall what = operation(place).call();
-  if (replay_.alike != nullptr) {
-    const AlikeRanks& alike = *replay_.alike;
-    const int rank = schedule_.group(what.group)[what.member];
-    what.member = alike.classes[alike.class_of_group[what.group]].seat(rank);
-  }
-  const uint32_t call = call_under_way(what);
-  CallUnderWay& under_way = calls_under_way_[call];
-  under_way.entered[what.member] = place;
-  --under_way.missing;
-  calls_.enter(call, static_cast<int>(what.member), Duration(), now);
-}
-
-// Its number among the calls in time; it begins with the first member.
-uint32_t RanksInTime::call_under_way(const RankCall& what) {
-  const uint32_t group =
-      replay_.alike == nullptr ? what.group : replay_.alike->class_of_group[what.group];
-  for (const uint32_t call : of_group_[group])
-    if (calls_under_way_[call].number == what.number) return call;
-  const uint32_t call = begin_call(what);
-  calls_under_way_[call].group = group;
-  of_group_[group].push_back(call);
-  return call;
-}
-
-uint32_t RanksInTime::begin_call(const RankCall& what) {
-  const std::vector<int>& members = schedule_.group(what.group);
-  const Program& program = schedule_.program(what.program);
-  const bool folds = schedule_.folds(what.program);
-  Traffic& traffic = traffic_of_[what.program];
-  if (traffic.messages == 0) traffic = traffic_of(program, static_cast<int>(members.size()));
-  double groups = 1;
-  uint32_t call = 0;
-  std::size_t seats = members.size();
-  if (replay_.alike == nullptr) {
-    call = calls_.add_among(program, *replay_.network, members, folds);
-  } else {
-    const uint32_t number = replay_.alike->class_of_group[what.group];
-    groups = replay_.alike->groups[number];
-    seats = replay_.alike->classes[number].seats.size();
-    call = calls_.add_seats(program, *replay_.network, replay_.alike->classes[number], folds);
-  }
-  result_.messages +=
-      static_cast<uint64_t>(std::llround(static_cast<double>(traffic.messages) * groups));
-  result_.wire_B += traffic.wire_B * groups;
-  if (call >= calls_under_way_.size()) calls_under_way_.resize(call + 1);
-  CallUnderWay& under_way = calls_under_way_[call];
-  under_way.number = what.number;
-  under_way.left = under_way.missing = static_cast<uint32_t>(seats);
-  under_way.entered.assign(seats, RankOperation::any);
-  return call;
-}
-
-void RanksInTime::leave_call(uint32_t call) {
-  if (--calls_under_way_[call].left > 0) return;
-  std::erase(of_group_[calls_under_way_[call].group], call);
-}
-
 // Whether it goes at once; then the sender is done with it when `leaves_` has come.
 bool RanksInTime::send(uint32_t place, Time processor_free, Time now) {
   const RankOperation& one = operation(place);
@@ -283,6 +230,7 @@ void RanksInTime::hand_over(uint32_t number, Time now) {
 void RanksInTime::send_over_ports(uint32_t number, const Leg& leg, Time processor_free, Time now) {
   const uint32_t place = messages_[number].send;
   const RankOperation& one = operation(place);
+  if (replay_.rings != nullptr) replay_.rings->send_begins(schedule_.rank_of(place), one.peer, now);
   const uint32_t flow = clock_.send({.from = static_cast<int>(schedule_.rank_of(place)),
                                      .to = static_cast<int>(one.peer),
                                      .size_B = static_cast<double>(one.amount),

@@ -85,6 +85,14 @@ class RanksInTime {
     std::vector<uint32_t> entered;  // operations, by member
   };
 
+  // A call that is played when all members are there (quiet_rings.h).
+  struct QuietCall {
+    uint32_t number = 0;  // among the calls of the group
+    uint32_t missing = 0;
+    std::vector<uint32_t> entered;  // operations, by member
+    std::vector<Time> clocks;
+  };
+
   const RankOperation& operation(uint32_t place) const { return schedule_.operations()[place]; }
   bool has_ended(uint32_t place) const { return waits_[place] == over; }
   void plan(Kind kind, uint32_t subject, Time when) { clock_.plan(kind, subject, when); }
@@ -116,11 +124,15 @@ class RanksInTime {
     return static_cast<uint32_t>(all.workers[all.number_of[rank]]);
   }
 
-  // Collectives.
+  // Collectives (rank_calls.cpp).
   void enter_call(uint32_t place, Time now);
   uint32_t call_under_way(const RankCall& what);
   uint32_t begin_call(const RankCall& what);
   void leave_call(uint32_t call);
+  void count_messages(const RankCall& what, double groups);
+  void enter_ring(const RankCall& what);
+  bool enter_quietly(const RankCall& what, uint32_t place, Time now);
+  std::vector<QuietCall>::iterator quiet_call(const RankCall& what, Time now);
 
   // Messages, from the sender to the receiver.
   bool send(uint32_t place, Time processor_free, Time now);
@@ -155,6 +167,9 @@ class RanksInTime {
   std::vector<CallUnderWay> calls_under_way_;    // by their numbers
   std::vector<Traffic> traffic_of_;              // the programs of calls
   std::vector<std::vector<uint32_t>> of_group_;  // calls under way
+  std::vector<std::vector<QuietCall>> quiet_of_group_;
+  std::vector<std::vector<bool>> is_in_ring_;  // members of groups, where rings may be quiet
+  double one_by_one_ = 0;  // messages of calls
   Replayed result_;
 };
 

@@ -43,6 +43,7 @@ class Replayer {
     result.until = clock_.now();
     result.events = clock_.events();
     if (replay_.resources != nullptr) result.carried_B = carrier_->carried_B(result.until);
+    if (replay_.rings != nullptr) replay_.rings->add_carried(result.carried_B);
     return result;
   }
 

@@ -24,6 +24,7 @@
 #include "sim/core/stopper.h"
 #include "sim/net/resources.h"
 #include "sim/net/stuck.h"
+#include "sim/play/quiet_rings.h"
 #include "sim/play/stand_ins.h"
 #include "sim/play/traffic_in_time.h"
 #include "sim/work/rank_schedule.h"
@@ -46,6 +47,7 @@ struct Replayed {
   std::vector<Time> ends;   // of the last operation of each rank
   uint64_t operations = 0;  // that have ended
   uint64_t messages = 0;
+  uint64_t in_rings = 0;  // of these, of rings that were played at once
   double wire_B = 0;
   uint64_t events = 0;
   Time until;                     // the last event
@@ -66,6 +68,8 @@ struct Replayed {
   std::vector<Time> ended;
 };
 
+struct TooManyMessages {};
+
 struct Replay {
   const RankSchedule* schedule = nullptr;
   MessageCosts costs;
@@ -83,6 +87,10 @@ struct Replay {
   // Those of the schedule that stand for all; the others have nothing to do. Not with records, and
   // only where `resources` are of classes, too (stand_ins.h).
   const AlikeRanks* alike = nullptr;
+  // Of this schedule, on these resources, by the rule `alpha`: not with a carrier, a buffer, others
+  // on the wires, or ranks that stand for others. Right if they need not be played anew().
+  QuietRings* rings = nullptr;
+  double most_messages = std::numeric_limits<double>::infinity();  // one by one; TooManyMessages
   Stopper* stopper = nullptr;
 };
 Replayed play(const Replay& replay);

@@ -320,17 +320,23 @@ void take_seats(AlikeRanks& ranks, std::span<const LabelledGroup> groups, std::s
   }
 }
 
+std::optional<StandIns> find_one_for_all(std::span<const PlayedProgram> programs,
+                                         const std::vector<uint64_t>& first,
+                                         const Resources* resources) {
+  if (resources != nullptr && resources->are_routes()) return std::nullopt;
+  const bool are_alike =
+      std::all_of(first.begin(), first.end(), [&](uint64_t one) { return one == first.front(); }) &&
+      std::all_of(programs.begin(), programs.end(), [](const PlayedProgram& one) {
+        return one.network->is_uniform() && goes_in_step(*one.program, *one.network);
+      });
+  if (!are_alike) return std::nullopt;
+  return one_for_all(first.size(), resources != nullptr);
+}
+
 std::optional<StandIns> find_stand_ins(std::span<const PlayedProgram> programs,
                                        std::vector<uint64_t> first, Resources* resources,
                                        AlphaRule alpha) {
-  const bool shares_ports = resources != nullptr && !resources->are_routes();
-  const bool start_alike =
-      std::all_of(first.begin(), first.end(), [&](uint64_t one) { return one == first.front(); });
-  if (start_alike && (resources == nullptr || shares_ports) &&
-      std::all_of(programs.begin(), programs.end(), [](const PlayedProgram& one) {
-        return one.network->is_uniform() && goes_in_step(*one.program, *one.network);
-      }))
-    return one_for_all(first.size(), shares_ports);
+  if (auto one = find_one_for_all(programs, first, resources)) return one;
   std::vector<const Network*> networks;
   std::map<uint64_t, const PlayedProgram*> by_structure;
   for (const PlayedProgram& one : programs) {

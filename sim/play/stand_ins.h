@@ -161,6 +161,12 @@ std::optional<StandIns> find_stand_ins(std::span<const PlayedProgram> programs,
                                        std::vector<uint64_t> first, Resources* resources,
                                        AlphaRule alpha);
 
+// One for all, if all are alike: they start together, go in step on a uniform network
+// (symmetric.h), and share ports (`resources`) or nothing (null).
+std::optional<StandIns> find_one_for_all(std::span<const PlayedProgram> programs,
+                                         const std::vector<uint64_t>& first,
+                                         const Resources* resources);
+
 // The same from turns of their numbers alone, for collectives in which everybody sends to somebody
 // as far away as everybody else does, over wires: much less to look at.
 std::optional<StandIns> find_turned(std::span<const PlayedProgram> programs,

@@ -7,6 +7,7 @@
 #include "models/training/step_on_wires.h"
 #include "sim/core/random.h"
 #include "tests/cluster_cases.h"
+#include "tests/rounds.h"
 #include "tests/training_cases.h"
 
 using namespace sgdsim;
@@ -92,4 +93,51 @@ TEST_CASE("alike GPUs: random layouts on wires as where every GPU is played") {
   }
   CHECK(fewer >= experiments / 3);
   CHECK(off <= experiments / 10);
+}
+
+// Up to three slow GPUs: then hardly any are alike, and rings are played at once where they have
+// their wires to themselves. To the picosecond: nothing is added up in another order.
+TEST_CASE("quiet rings: random layouts with slow GPUs as where every message is played") {
+  Random random(18);
+  const std::vector<std::string> sizes = {"tp2", "tp4 sp",     "tp2 cp2",     "cp2",
+                                          "pp2", "tp2 pp2",    "tp4 pp2 sp",  "tp2 pp4 vp1",
+                                          "pp4", "tp4 pp4 sp", "tp2 pp2 vp2", ""};
+  const std::vector<std::string> how = {"",     " zero1",     " zero2",     " zero3",    " ga2",
+                                        " ga4", " zero1 ga4", " zero1 ga2", " zero3 ga2"};
+  int quiet = 0;
+  int loud = 0;
+  for (int played = 0; played < rounds(400); ++played) {
+    const std::string text = sizes[random.below(sizes.size())] + " dp" +
+                             std::to_string(1 + random.below(8)) + how[random.below(how.size())];
+    CAPTURE(text);
+    const Layout layout = parse_layout(text, "");
+    const Transformer model = draw_model(random);
+    const Cluster cluster = draw_cluster(random, layout.gpus());
+    const Gpu gpu = some_gpu();
+    const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
+    LayoutPlay play;
+    for (uint64_t slow = 1 + random.below(3); slow > 0; --slow)
+      play.workers.slowness.push_back(
+          {static_cast<int>(random.below(static_cast<uint64_t>(layout.gpus()))),
+           1 + 0.1 * static_cast<double>(1 + random.below(9))});
+    StepWires every;
+    every.routes.routing = random.below(2) == 0 ? Routing::split : Routing::by_destination;
+    StepWires some = every;
+    every.reduction = Reduction::never;
+    GroupTimes groups(cluster, layout.gpus());
+    const StepOnWires all = play_on_wires(step, cluster, groups, every, play);
+    const StepOnWires rings = play_on_wires(step, cluster, groups, some, play);
+    CHECK(all.in_rings == 0);
+    CHECK(rings.messages == all.messages);
+    CHECK(rings.wire_B == doctest::Approx(all.wire_B).epsilon(1e-12));
+    REQUIRE(rings.step.time == all.step.time);
+    REQUIRE(rings.last_gpu == all.last_gpu);
+    REQUIRE(rings.wires.kinds.size() == all.wires.kinds.size());
+    for (std::size_t kind = 0; kind < all.wires.kinds.size(); ++kind)
+      CHECK(rings.wires.kinds[kind].mean == doctest::Approx(all.wires.kinds[kind].mean));
+    quiet += rings.in_rings > 0 ? 1 : 0;
+    loud += rings.in_rings > 0 && rings.in_rings < rings.messages ? 1 : 0;
+  }
+  CHECK(quiet > rounds(80));
+  CHECK(loud > rounds(40));
 }
