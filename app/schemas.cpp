@@ -6,6 +6,7 @@
 
 #include "app/commands.h"
 #include "app/import/steps_imports.h"
+#include "app/plot/pivot.h"
 #include "app/trace/trace_diff.h"
 #include "app/trace/trace_show.h"
 #include "study/file_schemas.h"
@@ -17,6 +18,8 @@ constexpr auto app_schemas = std::to_array<FileSchema>({
     {"list", "What can be named, and what it means",
      "What `sgdsim list --format json` prints: all kinds of names, or the one that was asked for.",
      schema_of_lists},
+    {"pivot", "One figure of points over two columns",
+     "What `sgdsim plot POINTS --x F --y F --cell F --format json` prints.", schema_of_pivots},
     {"steps", "How long the steps of training runs took",
      "What `sgdsim import mllog`, `training-log` and `horovod` make of logs. Units are part of the "
      "keys.",

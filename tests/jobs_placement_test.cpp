@@ -4,6 +4,7 @@
 
 #include "sim/core/error.h"
 #include "tests/jobs_cases.h"
+#include "tests/texts.h"
 
 using namespace sgdsim;
 
@@ -83,6 +84,63 @@ TEST_CASE("jobs: placements that go GPU by GPU say so") {
   }
 }
 
+// Six nodes of two GPUs, two nodes at each leaf; worker 0 has a job already.
+TEST_CASE("jobs: words for whole nodes, whole leaves, across leaves and by rail") {
+  Json cluster = racks;
+  cluster.update({{"nodes", 6}, {"gpus_per_node", 2}, {"gpu_link", cluster["nic"]}});
+  struct Row {
+    const char* word;
+    int workers;
+    std::vector<int> places;  // or none, and why
+    const char* refusal;
+  };
+  for (const Row& row :
+       std::vector<Row>{{"packed", 4, {1, 2, 3, 4}, ""},
+                        {"node", 4, {2, 3, 4, 5}, ""},
+                        {"node", 3, {2, 3, 4}, ""},
+                        {"leaf", 4, {4, 5, 6, 7}, ""},
+                        {"leaf", 6, {4, 5, 6, 7, 8, 9}, ""},
+                        {"across", 4, {2, 3, 4, 5}, ""},
+                        {"across", 6, {2, 3, 4, 5, 8, 9}, ""},
+                        {"rail", 4, {2, 4, 6, 8}, ""},
+                        {"rail", 7, {1, 2, 3, 4, 6, 8, 10}, ""},
+                        {"node",
+                         11,
+                         {},
+                         "node takes whole nodes: 11 workers need 6 of 2 workers that no job has "
+                         "anything of, and 5 are left; say packed, which takes single workers"},
+                        {"leaf",
+                         9,
+                         {},
+                         "leaf takes whole leaf switches: 9 workers need 3 of 4 workers that no "
+                         "job has anything of, and 2 are left; say node, or packed, which takes "
+                         "single workers"},
+                        {"across", 11, {}, "across takes whole nodes: 11 workers need 6"},
+                        {"rack", 2, {}, "unknown placement \"rack\""}}) {
+    CAPTURE(row.word);
+    const int workers = row.workers;
+    CAPTURE(workers);
+    Json second = job(row.word);
+    second["workers"] = row.workers;
+    const Json file = {{"cluster", cluster}, {"jobs", {job("0"), second}}};
+    if (row.places.empty())
+      CHECK(refusal_of([&] {
+              read(file);
+            }).find(std::string("/jobs/1/placement: ") + row.refusal) != std::string::npos);
+    else
+      CHECK(read(file).jobs[1].places == row.places);
+  }
+  for (const auto& [word, refusal] :
+       {std::pair("leaf", "leaf needs leaf switches"), std::pair("across", "across needs leaf"),
+        std::pair("rail", "nodes have one here; say packed")}) {
+    const char* const expected = refusal;
+    Json one = job(word);
+    one["workers"] = 2;
+    const Json file = {{"cluster", "10gbe_16"}, {"jobs", {one}}};
+    CHECK(refusal_of([&] { read(file); }).find(expected) != std::string::npos);
+  }
+}
+
 // The collective that nobody asked for is played at every fidelity.
 TEST_CASE("nccl on wires: every cluster that ships runs at four fidelities by default") {
   int played_for_nccl = 0;
@@ -110,7 +168,7 @@ TEST_CASE("nccl on wires: every cluster that ships runs at four fidelities by de
       if (is_named) ++played_for_nccl;
     }
   }
-  CHECK(played_for_nccl == 2 * 8);  // several nodes of several GPUs and cards
+  CHECK(played_for_nccl == 2 * 9);  // several nodes of several GPUs and cards
 }
 
 // Its rings are our ring, its trees our double binary tree, chosen message by message.

@@ -208,6 +208,9 @@ TEST_CASE("cluster files: the schema lists the fields of every shape, and descri
       {"leaf_spine", R"("nodes": 2, "nodes_per_leaf": 1, "spines": 1, "nic": )" + link +
                          R"(, "uplink": )" + link},
       {"fat_tree", R"("k": 2, "nic": )" + link + R"(, "uplink": )" + link},
+      {"rails", R"("nodes": 2, "gpus_per_node": 2, "nodes_per_pod": 1, "spines": 1, "nic": )" +
+                    link + R"(, "gpu_link": )" + link + R"(, "pcie": )" + link + R"(, "uplink": )" +
+                    link},
       {"dragonfly", R"("groups": 2, "routers_per_group": 1, "nodes_per_router": 1,
                        "global_links": 1, "nic": )" +
                         link + R"(, "local": )" + link + R"(, "global": )" + link},

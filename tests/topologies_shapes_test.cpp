@@ -68,6 +68,15 @@ std::vector<Instance> instances() {
                    links + uplink);
   add_box_variants(all, "fat_tree", R"("k": 4)", links + uplink);
   add_box_variants(all, "fat_tree", R"("k": 2)", links + uplink);
+  for (const std::string nodes : {"1", "2", "5"})
+    for (const std::string gpus : {"1", "2", "3"}) {
+      const std::string sizes = "\"nodes\": " + nodes + ", \"gpus_per_node\": " + gpus;
+      const std::string pods = sizes + R"(, "nodes_per_pod": 2, "spines": 2)";
+      for (const std::string pxn : {"true", "false"})
+        all.push_back({"rails " + pods + pxn,
+                       shape("rails", pods + ", \"pxn\": " + pxn, links + pcie + uplink)});
+      all.push_back({"rails only " + sizes, shape("rails", sizes, links + pcie)});
+    }
   for (const std::string sizes :
        {R"("groups": 2, "routers_per_group": 1, "nodes_per_router": 1, "global_links": 3)",
         R"("groups": 3, "routers_per_group": 2, "nodes_per_router": 1, "global_links": 1)",
@@ -141,6 +150,8 @@ struct Pair {
   double reduce_ps;
 };
 
+const std::string rail_sizes = R"("nodes": 4, "gpus_per_node": 2, "nodes_per_pod": 2, "spines": 2)";
+
 const std::vector<Pair> pairs = {
     {"across one switch: 1 + 0.3 + 1 us, 100 Gbps", shape("single_switch", R"("nodes": 4)", links),
      0, 3, 2'300'000, 80, 3},
@@ -171,6 +182,26 @@ const std::vector<Pair> pairs = {
      shape("fat_tree", R"("k": 4)", links + uplink), 0, 3, 6'900'000, 95, 3},
     {"fat tree, two pods: four uplinks, five switches",
      shape("fat_tree", R"("k": 4)", links + uplink), 0, 15, 11'500'000, 95, 3},
+    {"rails, inside a node", shape("rails", rail_sizes, links + pcie + uplink), 0, 1, 20'000,
+     1e3 / 225, 0},
+    {"rails, one rail of a pod: 0.002 + 1 + 0.3 + 1 + 0.002 us",
+     shape("rails", rail_sizes, links + pcie + uplink), 0, 2, 2'304'000, 80, 5},
+    {"rails, another rail: 2 x 0.01 us of NVLink more",
+     shape("rails", rail_sizes, links + pcie + uplink), 0, 3, 2'324'000, 80, 5},
+    {"rails, another rail over a spine: two uplinks and two switches more",
+     shape("rails", rail_sizes + R"(, "pxn": false)", links + pcie + uplink), 0, 3, 6'904'000, 95,
+     5},
+    {"rails, one rail of two pods", shape("rails", rail_sizes, links + pcie + uplink), 0, 4,
+     6'904'000, 95, 5},
+    {"rails, another rail of another pod: NVLink and a spine",
+     shape("rails", rail_sizes, links + pcie + uplink), 0, 5, 6'924'000, 95, 5},
+    {"rails, the same without NVLink",
+     shape("rails", rail_sizes + R"(, "pxn": false)", links + pcie + uplink), 0, 5, 6'904'000, 95,
+     5},
+    {"rails, 4:1: the uplinks of 2 cards of 100 Gbps are 2, of 25 Gbps each",
+     shape("rails", rail_sizes + R"(, "oversubscription": 4)",
+           links + pcie + R"(, "uplink": {"latency": "2 us"})"),
+     0, 4, 6'904'000, 320, 5},
     {"chain, three hops over two workers: 2.1 + 0.1 us", shape("chain", R"("nodes": 4)", direct), 0,
      3, 2'200'000, 40, 1},
     {"ring, one hop backwards", shape("ring", R"("nodes": 4)", direct), 0, 3, 700'000, 40, 1},
@@ -263,6 +294,11 @@ TEST_CASE("topologies: equal-cost routes") {
       {"one per spine",
        shape("leaf_spine", R"("nodes": 4, "nodes_per_leaf": 2, "spines": 5)", links + uplink), 0, 3,
        5},
+      {"rails, one way in a pod, whatever the rail",
+       shape("rails", rail_sizes, links + pcie + uplink), 0, 3, 1},
+      {"one per spine between pods", shape("rails", rail_sizes, links + pcie + uplink), 0, 5, 2},
+      {"and between rails without PXN",
+       shape("rails", rail_sizes + R"(, "pxn": false)", links + pcie + uplink), 0, 3, 2},
       {"a torus corner to corner, 1 + 1 hops: 2 orders",
        shape("torus", R"("dimensions": [5, 5])", direct), 0, 6, 2},
       {"2 + 1 hops: 3 orders", shape("torus", R"("dimensions": [5, 5])", direct), 0, 7, 3},
@@ -329,6 +365,7 @@ TEST_CASE("topologies: large clusters are formulas") {
       {shape("single_switch", R"("nodes": 131072, "gpus_per_node": 8)", links), 1048576, 2},
       {shape("fat_tree", R"("k": 48)", links + uplink), 27648, 3},
       {shape("fat_tree", R"("k": 406)", links + uplink), 16730854, 3},
+      {shape("rails", R"("nodes": 131072, "gpus_per_node": 8)", links + pcie), 1048576, 3},
       {shape("torus", R"("dimensions": [128, 128, 64])", direct), 1048576, 161},
       {shape("fully_connected", R"("nodes": 1000000)", direct), 1000000, 1},
   };

@@ -101,7 +101,8 @@ std::string cards_note_of(const Value& value, int gpus) {
   std::vector<Crowding::Point> over_senders;
   const double card_ps = read_nic(value.child("nic"), over_senders).cost().per_byte.ps();
   const double pcie_ps = read_link(value.child("pcie")).cost().per_byte.ps();
-  const int cards = json.contains("nics_per_node") ? json.at("nics_per_node").get<int>() : 1;
+  const int usual_cards = json.at("shape") == "rails" ? gpus : 1;
+  const int cards = json.value("nics_per_node", usual_cards);
   const int behind = (gpus + cards - 1) / cards;
   if (pcie_ps < card_ps * behind || pcie_ps == 0) return "";
   return "the bandwidth of network cards makes no difference: the PCIe of the GPUs behind a card "
@@ -112,8 +113,8 @@ std::string cards_note_of(const Value& value, int gpus) {
 
 // Where the nodes that there are do not notice further ones. (In a ring they do.)
 std::function<Cluster(int)> growing(const Value& value, const Shape& shape, int nodes) {
-  constexpr std::array<std::string_view, 6> alike = {
-      "single_switch", "chain", "fully_connected", "nvlink_box", "leaf_spine", "fat_tree"};
+  constexpr std::array<std::string_view, 7> alike = {
+      "single_switch", "chain", "fully_connected", "nvlink_box", "leaf_spine", "fat_tree", "rails"};
   if (std::find(alike.begin(), alike.end(), shape.name) == alike.end()) return {};
   return [json = std::make_shared<const Json>(value.json()), file = value.file(),
           path = value.path(), nodes](int more) {
@@ -180,6 +181,9 @@ ClusterFile read_cluster(const Value& value) {
                                .grid = std::move(wiring.grid),
                                .notes = notes_of(shape, wiring.nodes),
                                .cards_note = cards_note_of(value, wiring.gpus_per_node),
+                               .workers_per_leaf = static_cast<int>(
+                                   std::min<int64_t>(wiring.nodes_per_leaf, wiring.nodes) *
+                                   wiring.gpus_per_node),
                                .valid = valid_range(value.json()),
                                .kind = kind,
                                .sharing = given.sharing.value_or(usual_sharing),

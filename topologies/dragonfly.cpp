@@ -170,6 +170,7 @@ Wiring wire_dragonfly(Object& fields) {
   return {.network = switched_network(shape.nodes, fabric_of(shape)),
           .nodes = shape.nodes.count,
           .gpus_per_node = shape.nodes.gpus,
+          .nodes_per_leaf = shape.nodes_per_router,
           .connections = connections_of(shape),
           .graph = [shape] { return build(shape); }};
 }

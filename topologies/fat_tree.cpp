@@ -93,6 +93,7 @@ Wiring wire_fat_tree(Object& fields) {
   return {.network = switched_network(tree.nodes, fabric),
           .nodes = tree.nodes.count,
           .gpus_per_node = tree.nodes.gpus,
+          .nodes_per_leaf = half,
           .connections = node_connections(tree.nodes) + uplinks,
           .graph = [tree] { return build(tree); }};
 }

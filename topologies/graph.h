@@ -39,6 +39,8 @@ struct Vertex {
   int worker = -1;       // workers are vertices; -1 for the others
   Duration delay = {};   // of passing through
   bool forwards = true;  // whether a route may pass through
+  // Of a worker, whose digits choose among routes to it (Routing::by_destination); -1: `worker`.
+  int digits = -1;
 };
 
 struct Connection {

@@ -9,6 +9,7 @@
 
 #include "topologies/nodes.h"
 #include "topologies/registry.h"
+#include "topologies/uplinks.h"
 
 namespace sgdsim {
 namespace {
@@ -25,63 +26,19 @@ struct LeafSpine {
   NodeFields nodes;
   int nodes_per_leaf = 1;
   int spines = 1;
-  std::optional<Value> uplink;
-  std::optional<double> oversubscription;
+  UplinkFields uplinks;
 };
 
-Json schema_of_uplink() { return reference("../cluster/1#/$defs/link_without_rate"); }
-
-// Oversubscription sets the rate of an uplink, which has one else.
-Json schema_of_rates() {
-  const Json has_rate = {
-      {"anyOf",
-       {{{"required", Json::array({"bandwidth"})}}, {{"required", Json::array({"per_byte"})}}}}};
-  return {{"if", {{"required", Json::array({"oversubscription"})}}},
-          {"then", {{"properties", {{"uplink", {{"not", has_rate}}}}}}},
-          {"else", {{"properties", {{"uplink", has_rate}}}}}};
-}
-
 Fields fields_of(LeafSpine& o) {
-  return (switched_fields(o.nodes) +
-          Fields{Field("nodes_per_leaf", o.nodes_per_leaf,
-                       "nodes at each leaf switch; the last leaf has what is left")
-                     .needed()
-                     .from(1, most_workers),
-                 Field("spines", o.spines, "spine switches; every leaf has one uplink to each")
-                     .needed()
-                     .from(1, 65536),
-                 Field("uplink", o.uplink, "link between a leaf and a spine")
-                     .like(schema_of_uplink)
-                     .otherwise("of the class of nic"),
-                 Field("oversubscription", o.oversubscription,
-                       "rate of all nodes of a full leaf divided by the rate of all its uplinks, "
-                       "which so have no rate of their own")
-                     .from(0.001, 1e6)
-                     .otherwise("uplink has a rate of its own")})
-      .also(schema_of_rates);
-}
-
-// Without "uplink" the cables between switches are of the same class as the nodes' cards; switches
-// do not fold.
-Link uplink_of(const LeafSpine& given, const Tiers& tiers) {
-  const Link& nic = *tiers.nodes.nic;
-  Link usual = nic;
-  usual.reduce = {};
-  if (!given.oversubscription) return given.uplink ? read_link(*given.uplink) : usual;
-  const double rate_ps =
-      nic.per_byte.ps() / tiers.nodes.nics * tiers.spines * *given.oversubscription;
-  LinkFields link;
-  if (given.uplink) {
-    Object uplink(*given.uplink);
-    link = read_link_fields(uplink);
-    uplink.done();
-    if (!link.latency) uplink.at("latency");
-    if (link.per_byte)
-      given.uplink->fail("has a rate, but \"oversubscription\" sets it; keep one of the two");
-    usual = {};
-  }
-  link.per_byte = PerByte::ps(rate_ps / tiers.nodes_per_leaf);
-  return changed(usual, link);
+  return switched_fields(o.nodes) +
+         Fields{Field("nodes_per_leaf", o.nodes_per_leaf,
+                      "nodes at each leaf switch; the last leaf has what is left")
+                    .needed()
+                    .from(1, most_workers),
+                Field("spines", o.spines, "spine switches; every leaf has one uplink to each")
+                    .needed()
+                    .from(1, 65536)} +
+         uplink_fields(o.uplinks);
 }
 
 Graph build(const Tiers& tiers) {
@@ -108,7 +65,8 @@ Wiring wire_leaf_spine(Object& fields) {
   tiers.nodes_per_leaf = given.nodes_per_leaf;
   tiers.spines = given.spines;
   if (!tiers.nodes.nic) fields.at("nic");
-  tiers.uplink = uplink_of(given, tiers);
+  tiers.uplink = uplink_of(
+      given.uplinks, {*tiers.nodes.nic, tiers.nodes.nics, tiers.nodes_per_leaf}, tiers.spines);
   const Duration delay = tiers.nodes.switch_latency;
   const Fabric fabric{
       NestedGroups{{tiers.nodes_per_leaf}},
@@ -123,6 +81,7 @@ Wiring wire_leaf_spine(Object& fields) {
   return {.network = std::move(network),
           .nodes = tiers.nodes.count,
           .gpus_per_node = tiers.nodes.gpus,
+          .nodes_per_leaf = tiers.nodes_per_leaf,
           .connections = node_connections(tiers.nodes) + int64_t{tiers.leaves()} * tiers.spines,
           .graph = [tiers = std::move(tiers)] { return build(tiers); }};
 }

@@ -4,6 +4,7 @@
 // of their numbers, and then every wire is looked at: a wrong guess finds nothing, and never
 // something wrong.
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "sim/core/cast.h"
@@ -140,17 +141,74 @@ bool RoutedWires::keeps_routes(std::span<const int> places, std::span<const uint
   return true;
 }
 
-bool RoutedWires::is_only_way(const Parcel& parcel) {
-  if (parcel.from == parcel.to || choice_.routing == Routing::split) return true;
-  const int goal = gates_[at(parcel.to)].vertex;
-  const Ways& ways = ways_to(goal, graph_.vertex_of(parcel.from));
-  for (int here = graph_.vertex_of(parcel.from); here != goal;) {
-    if (choices_at(here, ways) != 1) return false;
-    const std::span<const Out> from = outs(here);
-    here =
-        std::find_if(from.begin(), from.end(), [&](const Out& out) { return ways[out.way]; })->next;
-  }
+bool RoutedWires::Branches::add(int vertex) {
+  if (is_one[at(vertex)]) return false;
+  is_one[at(vertex)] = true;
+  vertices.push_back(vertex);
   return true;
+}
+
+// False if there is no way, or its choices do not repeat soon.
+bool RoutedWires::add_branches(int from, int to, Branches& branches) {
+  constexpr int64_t longest_period = 1 << 24;
+  const int goal = gates_[at(to)].vertex;
+  const Ways& ways = ways_to(goal, graph_.vertex_of(from));
+  auto digits = static_cast<std::size_t>(digits_of(to));
+  int64_t period = 1;
+  for (int here = graph_.vertex_of(from); here != goal;) {
+    const std::size_t choices = choices_at(here, ways);
+    if (choices == 0) return false;
+    std::size_t chosen = digits % choices;
+    if (choices > 1) {
+      digits /= choices;
+      period *= static_cast<int64_t>(choices);
+      branches.add(here);
+    }
+    int next = here;
+    for (const Out& out : outs(here)) {
+      if (!ways[out.way]) continue;
+      if (choices > 1) branches.next.insert(graph_.vertices()[at(out.next)].kind);
+      if (chosen-- == 0) next = out.next;
+    }
+    here = next;
+    if (period > longest_period) return false;
+  }
+  branches.period = std::lcm(branches.period, period);
+  return branches.period <= longest_period;
+}
+
+// An order is known to leave all wires as they are, so shortest routes become shortest routes. Of
+// several the same is chosen if the digits that choose are alike, and those to choose from are in
+// the same order wherever an order, or several one after the other, may bring a branch.
+std::optional<std::size_t> RoutedWires::first_unkept(std::span<const std::vector<int>> orders,
+                                                     const Pairs& pairs) {
+  if (choice_.routing == Routing::split || orders.empty()) return std::nullopt;
+  Branches branches;
+  branches.is_one.resize(graph_.vertices().size());
+  for (const auto& [from, to] : pairs)
+    if (!add_branches(static_cast<int>(from), static_cast<int>(to), branches)) return 0;
+  if (branches.vertices.empty()) return std::nullopt;
+  if (choice_.routing == Routing::hashed) return 0;
+  std::vector<std::vector<int>> images;
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    for (int worker = 0; worker < workers(); ++worker)
+      if ((digits_of(orders[i][at(worker)]) - digits_of(worker)) % branches.period != 0) return i;
+    images.push_back(moved_vertices(orders[i]));
+  }
+  for (std::size_t v = 0; v < branches.vertices.size(); ++v) {
+    const int vertex = branches.vertices[v];
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      int last = -1;
+      for (const Out& out : outs(vertex)) {
+        if (!branches.next.contains(graph_.vertices()[at(out.next)].kind)) continue;
+        const int image = images[i][at(out.next)];
+        if (image < last) return i;
+        last = image;
+      }
+      branches.add(images[i][at(vertex)]);
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace sgdsim

@@ -25,14 +25,15 @@ Shape fully_connected();
 Shape nvlink_box();
 Shape leaf_spine();
 Shape fat_tree();
+Shape rails();
 Shape torus();
 Shape dragonfly();
 Shape explicit_graph();
 
 inline const std::vector<Shape>& shapes() {
   static const std::vector<Shape> table = {
-      single_switch(), chain(),    ring(),  fully_connected(), nvlink_box(),
-      leaf_spine(),    fat_tree(), torus(), dragonfly(),       explicit_graph()};
+      single_switch(), chain(), ring(),  fully_connected(), nvlink_box(),    leaf_spine(),
+      fat_tree(),      rails(), torus(), dragonfly(),       explicit_graph()};
   return table;
 }
 

@@ -204,9 +204,14 @@ std::size_t RoutedWires::choices_at(int vertex, const Ways& ways) const {
   return choices;
 }
 
+int RoutedWires::digits_of(int worker) const {
+  const int digits = graph_.vertices()[at(graph_.vertex_of(worker))].digits;
+  return digits < 0 ? worker : digits;
+}
+
 bool RoutedWires::walk(const Parcel& parcel, int from, int to, const Ways& ways,
                        std::vector<ResourceUse>& uses) const {
-  auto digits = static_cast<std::size_t>(parcel.to);
+  auto digits = static_cast<std::size_t>(digits_of(parcel.to));
   Random random = choice_.routing == Routing::hashed
                       ? Random(choice_.seed)
                             .stream(static_cast<uint64_t>(parcel.from))

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,7 +33,8 @@ class RoutedWires : public Resources, private Roads {
   bool open(std::span<const uint32_t> resources, bool is_open) override;
   std::optional<std::vector<uint32_t>> moved(std::span<const int> places) override;
   bool keeps_routes(std::span<const int> places, std::span<const uint32_t> ways) override;
-  bool is_only_way(const Parcel& parcel) override;
+  std::optional<std::size_t> first_unkept(std::span<const std::vector<int>> orders,
+                                          const Pairs& pairs) override;
   Roads* roads() override;
 
  private:
@@ -59,6 +61,16 @@ class RoutedWires : public Resources, private Roads {
                       const std::vector<bool>& taken) const;
   bool are_like(int vertex, int other) const;
   bool has_choices(std::span<const int> places);
+  // Where messages had several ways to go on.
+  struct Branches {
+    std::vector<int> vertices;
+    std::vector<bool> is_one;   // of each vertex
+    std::set<VertexKind> next;  // what they choose among
+    int64_t period = 1;         // digits of a receiver that are as much apart choose alike
+    bool add(int vertex);
+  };
+  bool add_branches(int from, int to, Branches& branches);
+  int digits_of(int worker) const;
   std::size_t choices_at(int vertex, const Ways& ways) const;
   // From a vertex to another one; false if there is no way.
   bool walk(const Parcel& parcel, int from, int to, const Ways& ways,

@@ -16,6 +16,7 @@ struct Wiring {
   Network network;
   int nodes = 1;
   int gpus_per_node = 1;
+  int64_t nodes_per_leaf = 0;         // at each first switch, or in a pod of rails; 0: no leaves
   std::vector<int> grid = {};         // see Cluster::grid
   int64_t connections = 0;            // in the graph, known without building it
   std::function<Graph()> graph = {};  // keeps what it needs by value

@@ -3,7 +3,9 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/field_options.h"
 #include "app/plot/figure.h"
+#include "app/plot/pivot.h"
 #include "app/plot/winners.h"
 #include "app/usage.h"
 #include "sim/core/error.h"
@@ -17,6 +19,8 @@ namespace {
 struct PlotArguments {
   PlotRequest request;
   std::string best;
+  std::string cell;
+  std::string format;
   std::string out;
   bool log_x = false;
   bool log_y = false;
@@ -30,25 +34,49 @@ Spacing spacing_of(bool is_log, bool is_linear, const char* option) {
   return is_log ? Spacing::logarithmic : is_linear ? Spacing::linear : Spacing::by_range;
 }
 
-// A map has no figure's words and scales.
+// A table that is printed has no figure's words and scales; one of cells compares nothing.
+void refuse_figure_words(const PlotArguments& arguments) {
+  const PlotRequest& request = arguments.request;
+  const bool has_cells = !arguments.cell.empty();
+  refuse_idle({{"--best", has_cells && !arguments.best.empty()},
+               {"--by", has_cells && !request.by.empty()},
+               {"--out", !arguments.out.empty()},
+               {"--panel", !request.panel.empty()},
+               {"--title", !request.title.empty()},
+               {"--x-label", !request.x_label.empty()},
+               {"--y-label", !request.y_label.empty()},
+               {"--log-x", arguments.log_x || arguments.linear_x},
+               {"--log-y", arguments.log_y || arguments.linear_y}},
+              "where --cell prints a table, or --best a map of winners; `sgdsim sweep "
+              "--minimize COLUMN --picture FILE.svg` draws one");
+}
+
 void print_map(const PlotArguments& arguments, Streams streams) {
   const PlotRequest& request = arguments.request;
-  for (const auto& [option, is_given] :
-       {std::pair("--out", !arguments.out.empty()), std::pair("--panel", !request.panel.empty()),
-        std::pair("--title", !request.title.empty()),
-        std::pair("--x-label", !request.x_label.empty()),
-        std::pair("--y-label", !request.y_label.empty()),
-        std::pair("--log-x", arguments.log_x || arguments.linear_x),
-        std::pair("--log-y", arguments.log_y || arguments.linear_y)})
-    if (is_given)
-      throw no_effect(option,
-                      "with --best, which prints a map of winners; `sgdsim sweep "
-                      "--minimize COLUMN --picture FILE.svg` draws one");
+  refuse_figure_words(arguments);
   print_winners(streams.out, request, arguments.best, standard_output());
+}
+
+void say_without_result(int64_t rows, Streams streams) {
+  if (rows > 0)
+    streams.log << "sgdsim: warning: " << rows << " rows have no result, and are left out\n";
+}
+
+void print_cells(const PlotArguments& arguments, Streams streams) {
+  refuse_figure_words(arguments);
+  const Pivot pivot = pivot_of(arguments.request, arguments.cell);
+  print(streams.out, pivot, arguments.format);
+  say_without_result(pivot.without_result, streams);
 }
 
 void plot(PlotArguments& arguments, Streams streams) {
   PlotRequest& request = arguments.request;
+  if (!arguments.cell.empty()) {
+    print_cells(arguments, streams);
+    return;
+  }
+  if (!arguments.format.empty())
+    throw InputError("--format", "is for --cell; a figure is what the name of --out ends in");
   if (!arguments.best.empty()) {
     print_map(arguments, streams);
     return;
@@ -56,7 +84,7 @@ void plot(PlotArguments& arguments, Streams streams) {
   if (arguments.out.empty())
     throw InputError("--out",
                      "needed: FILE.svg or FILE.pdf; or --best COLUMN for a map of winners "
-                     "over --x and --y, printed");
+                     "over --x and --y, or --cell COLUMN for a table, printed");
   const bool is_pdf = arguments.out.ends_with(".pdf");
   if (!is_pdf && !arguments.out.ends_with(".svg") && arguments.out != "-")
     throw InputError("--out", "expected a name that ends in .svg or .pdf, got \"" +
@@ -69,9 +97,7 @@ void plot(PlotArguments& arguments, Streams streams) {
   const PlotData data = plot_data(request);
   const Drawing drawing = figure_of(data, request);
   write_text(is_pdf ? pdf_of(drawing) : svg_of(drawing), arguments.out, streams.out);
-  if (data.without_result > 0)
-    streams.log << "sgdsim: warning: " << data.without_result
-                << " rows have no result, and are left out\n";
+  say_without_result(data.without_result, streams);
 }
 
 void add_options(CLI::App& command, PlotArguments& arguments) {
@@ -95,6 +121,10 @@ void add_options(CLI::App& command, PlotArguments& arguments) {
   command.add_option("--best", arguments.best,
                      "print a map over --x and --y in place of a figure: which method is best by "
                      "this column");
+  command.add_option("--cell", arguments.cell,
+                     "print a table over --x (across) and --y (down) in place of a figure: what "
+                     "each point has in this column");
+  add_format_option(command, arguments.format, {"table", "csv", "json"});
   command.add_option("--title", request.title, "words above the figure (default: none)");
   command.add_option("--x-label", request.x_label, "words below (default: the column, its unit)");
   command.add_option("--y-label", request.y_label, "words beside (default: the column, its unit)");

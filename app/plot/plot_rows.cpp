@@ -158,9 +158,26 @@ std::vector<std::string> short_names(const Json& row, const std::vector<std::str
 
 bool is_one_value(const Json& value) { return !value.is_null() && !value.is_array(); }
 
+// What a point answers is the first of its list: of layouts the fastest.
+Json with_first(const Json& row) {
+  Json flat = row;
+  for (auto& member : flat["answer"].items())
+    if (is_list_of_objects(member.value())) {
+      const Json first = member.value().front();
+      member.value() = first;
+    }
+  return flat;
+}
+
 }  // namespace
 
-void read_plot_rows(const std::string& file, const std::function<void(const Json& row)>& use) {
+void read_plot_rows(const std::string& file, const std::function<void(const Json& row)>& take) {
+  const auto use = [&](const Json& row) {
+    if (row.contains("answer") && row["answer"].is_object())
+      take(with_first(row));
+    else
+      take(row);
+  };
   if (holds_database(file)) {
     read_filled_database(file, [&](Json&& line) { use(line); });
     return;
@@ -192,7 +209,7 @@ std::string column_named(const std::string& name, const Json& row, const std::st
     if (!means(name, column) || !is_one_value(column_of(row, column))) continue;
     (row.contains("axes") && row["axes"].contains(column) ? axes : others).push_back(column);
   }
-  const std::vector<std::string>& found = axes.empty() ? others : axes;
+  std::vector<std::string>& found = axes.empty() ? others : axes;
   if (found.empty())
     throw InputError(option, unknown_name("column", name, short_names(row, known)));
   // "iteration" is metrics.iteration_us before iteration_ps: what people read.
@@ -200,6 +217,11 @@ std::string column_named(const std::string& name, const Json& row, const std::st
     return one.starts_with("metrics.");
   });
   if (shown != found.end()) return *shown;
+  // Likewise of the same time in two units.
+  std::erase_if(found, [&](const std::string& one) {
+    const std::string in_us = one.substr(0, std::max<std::size_t>(one.size(), 3) - 3) + "_us";
+    return one.ends_with("_ps") && std::find(known.begin(), known.end(), in_us) != known.end();
+  });
   if (found.size() == 1) return found.front();
   std::string list;
   for (const std::string& one : found) list += (list.empty() ? "" : ", ") + one;

@@ -12,7 +12,8 @@ namespace sgdsim {
 
 // Calls `use` for every row, in order, each an object; of CSV the fields of a row by their titles.
 // InputError if the file is none of these.
-void read_plot_rows(const std::string& file, const std::function<void(const Json& row)>& use);
+// Of a point whose answer is a list, as of layouts, the row has the first of it.
+void read_plot_rows(const std::string& file, const std::function<void(const Json& row)>& take);
 
 // The column that a user means: its whole path, or the end of it, with or without the unit:
 // "nodes", "iteration". Axes come first. InputError, naming `option`, if there is none or several.

@@ -109,6 +109,14 @@ std::vector<std::string> varying_axes(const PlotTable& table) {
   return names;
 }
 
+void hold_others(const PlotTable& table, const std::vector<std::string>& used, const char* option) {
+  for (const std::string& axis : varying_axes(table))
+    if (std::find(used.begin(), used.end(), axis) == used.end())
+      throw InputError(
+          option, "the axis " + axis + " varies, too; hold it, as by --where \"" + axis +
+                      " == " + value_label(table.rows.front().axes.value(axis, Json())) + "\"");
+}
+
 bool varies(const std::vector<PlotRow>& rows, const std::string& axis) {
   return std::any_of(rows.begin(), rows.end(), [&](const PlotRow& row) {
     return row.axes.value(axis, Json()) != rows.front().axes.value(axis, Json());
@@ -125,11 +133,11 @@ PlotTable read_plot_table(const PlotRequest& request) {
     }
     if (table.first.is_null()) {
       table.first = row;
-      table.x = column_named(request.x, row, "--x");
-      table.y = column_named(request.y, row, "--y");
+      table.x = column_named(request.x, row, request.options.x);
+      table.y = column_named(request.y, row, request.options.y);
       shown = {table.x};
       for (const auto& [name, option] :
-           {std::pair(request.by, "--by"), std::pair(request.panel, "--panel")})
+           {std::pair(request.by, "--by"), std::pair(request.panel, request.options.panel)})
         if (const std::string column = named_if_given(name, row, option); !column.empty())
           shown.push_back(column);
     }
@@ -144,7 +152,8 @@ PlotTable read_plot_table(const PlotRequest& request) {
                                          " rows are no picture; sweep fewer values");
   });
   if (table.first.is_null()) throw InputError(request.file, "no row has a result");
-  if (table.rows.empty()) throw InputError("--y", "no row has a number in the column " + table.y);
+  if (table.rows.empty())
+    throw InputError(request.options.y, "no row has a number in the column " + table.y);
   return table;
 }
 

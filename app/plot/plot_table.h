@@ -10,6 +10,13 @@
 
 namespace sgdsim {
 
+// What columns are called by who asks, in refusals.
+struct PlotOptions {
+  const char* x = "--x";
+  const char* y = "--y";
+  const char* panel = "--panel";
+};
+
 struct PlotRequest {
   std::string file;
   std::string x, y;
@@ -17,6 +24,7 @@ struct PlotRequest {
   std::string panel = {};  // one panel for each of its values; empty: what else varies
   std::vector<std::string> where = {};
   std::string title = {}, x_label = {}, y_label = {};
+  PlotOptions options = {};
   Spacing x_spacing = Spacing::by_range;
   Spacing y_spacing = Spacing::by_range;
 };
@@ -43,6 +51,8 @@ std::vector<std::string> axes_in(const Json& axes);
 bool varies(const std::vector<PlotRow>& rows, const std::string& axis);
 // All that vary, but x and y.
 std::vector<std::string> varying_axes(const PlotTable& table);
+// InputError, naming `option`, if an axis varies that is none of these.
+void hold_others(const PlotTable& table, const std::vector<std::string>& used, const char* option);
 // The axes that name a curve.
 std::vector<std::string> curve_axes(const PlotRequest& request, const PlotTable& table);
 std::string name_of_curve(const PlotRow& row, const std::vector<std::string>& axes);

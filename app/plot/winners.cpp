@@ -50,15 +50,6 @@ std::string label_of(const PlotRow& row, const std::string& axis) {
   return printable(value_label(row.axes.value(axis, Json())));
 }
 
-// What would leave several points of a method in a cell.
-void check_axes(const PlotTable& table, const std::vector<std::string>& used) {
-  for (const std::string& axis : varying_axes(table))
-    if (std::find(used.begin(), used.end(), axis) == used.end())
-      throw InputError(
-          "--best", "the axis " + axis + " varies, too; hold it, as by --where \"" + axis +
-                        " == " + value_label(table.rows.front().axes.value(axis, Json())) + "\"");
-}
-
 std::vector<std::string> compared_fields(const PlotTable& table,
                                          const std::vector<std::string>& by) {
   const Json& first = table.rows.front().exchange;
@@ -83,6 +74,7 @@ Winners winners_of(const PlotRequest& request, const std::string& best) {
   PlotRequest of_table = request;
   of_table.panel = request.y;  // the other side of the map
   of_table.y = best;
+  of_table.options = {"--x", "--best", "--y"};
   PlotTable table = read_plot_table(of_table);
   keep_where(table, request.where);
   const std::string down = column_named(request.y, table.first, "--y");
@@ -90,7 +82,7 @@ Winners winners_of(const PlotRequest& request, const std::string& best) {
   if (used.empty()) throw InputError("--by", "nothing is compared in these rows; say which column");
   const std::vector<std::string> by = used;
   used.insert(used.end(), {table.x, down});
-  check_axes(table, used);
+  hold_others(table, used, "--best");
   const std::vector<std::string> fields = compared_fields(table, by);
   const bool chooses_strategy = std::any_of(fields.begin(), fields.end(), is_strategy_field);
   Winners winners;

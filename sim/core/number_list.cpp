@@ -35,6 +35,18 @@ std::vector<int> parse_numbers(const std::string& text, int count, const std::st
   return {chosen.begin(), chosen.end()};
 }
 
+std::string number_text(const std::vector<int>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    text += (text.empty() ? "" : ",") + std::to_string(numbers[i]);
+    if (end - i > 1) text += "-" + std::to_string(numbers[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts(1);
   for (const char letter : text) {

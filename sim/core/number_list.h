@@ -10,6 +10,9 @@ namespace sgdsim {
 std::vector<int> parse_numbers(const std::string& text, int count, const std::string& where,
                                const std::string& what);
 
+// The same text again, of growing numbers.
+std::string number_text(const std::vector<int>& numbers);
+
 // The parts between commas, without blanks before them.
 std::vector<std::string> split_list(const std::string& text);
 

@@ -64,6 +64,8 @@ struct Cluster {
   std::vector<std::string> notes;  // what a result must repeat as a warning
   // Why more bandwidth of its network cards would make no difference; empty: it may make one.
   std::string cards_note = {};
+  // Consecutive workers at a leaf switch, or in a pod of rails; 0: there are no leaves.
+  int workers_per_leaf = 0;
   ValidSizes valid = {};
   NetworkKind kind = NetworkKind::unsaid;
   Sharing sharing = Sharing::max_min;  // at fidelity flow

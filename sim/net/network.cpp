@@ -30,6 +30,12 @@ uint32_t hops_apart(const GridHops& rule, int from, int to) {
   return static_cast<uint32_t>(hops);
 }
 
+std::size_t kind_on_rails(const Rails& rule, int from, int to) {
+  if (from / rule.gpus == to / rule.gpus) return 0;
+  const std::size_t kind = from / rule.pod == to / rule.pod ? 1 : 3;
+  return from % rule.gpus == to % rule.gpus ? kind : kind + 1;
+}
+
 // The largest out latency plus the largest in latency of another worker.
 Duration largest_latency_of_two_ports(const std::vector<Port>& ports) {
   Duration best;
@@ -69,6 +75,7 @@ uint32_t Network::class_of(int from, int to) const {
       Cases{[](const OneClass&) { return uint32_t{0}; },
             [&](const NestedGroups& rule) { return groups_apart(rule, from, to); },
             [&](const GridHops& rule) { return hops_apart(rule, from, to); },
+            [&](const Rails& rule) { return rule.classes[kind_on_rails(rule, from, to)]; },
             [&](const PairTable& rule) {
               const auto row = static_cast<std::size_t>(from / rule.per_point);
               const auto column = static_cast<std::size_t>(to / rule.per_point);
@@ -84,7 +91,8 @@ void Network::set_ports(std::vector<Port> ports) {
 
 void Network::set_shared_ways(std::vector<SharedWays> ways) {
   std::erase_if(ways, [&](const SharedWays& shared) {
-    return shared.group <= shared.ways || shared.group >= workers_;
+    const bool may_leave = shared.group < workers_ || shared.lanes == SharedWays::Lanes::own;
+    return !shared.any_shared() || !may_leave;
   });
   shared_ways_ = std::move(ways);
 }
@@ -94,7 +102,7 @@ PerByte Network::through_ways(PerByte alone, int from, int to,
   PerByte rate = alone;
   for (std::size_t g = 0; g < shared_ways_.size(); ++g) {
     const SharedWays& shared = shared_ways_[g];
-    if (from / shared.group == to / shared.group) continue;
+    if (!shared.carries(from, to)) continue;
     rate = std::max(rate, std::max(shared.rate_of(from), shared.rate_of(to)) * loads[g]);
   }
   if (crowding_.any() && from / crowding_.group != to / crowding_.group)

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <variant>
@@ -82,7 +83,15 @@ struct PairTable {
   std::vector<uint32_t> classes;  // points * points, row = sender
 };
 
-using PairRule = std::variant<OneClass, NestedGroups, GridHops, PairTable>;
+// Nodes of `gpus` workers in pods of `pod` workers, where worker i of a node is on rail i: the
+// class of two in one node, in one pod on one rail and not, and in two pods on one rail and not.
+struct Rails {
+  int gpus = 1;
+  int pod = 1;
+  std::array<uint32_t, 5> classes = {};
+};
+
+using PairRule = std::variant<OneClass, NestedGroups, GridHops, PairTable, Rails>;
 
 // The port by which a worker meets the network, when it differs from the others'.
 struct Port {
@@ -91,21 +100,43 @@ struct Port {
 };
 
 // Ways into and out of groups of consecutive workers that the members share: the cards of a node,
-// the uplinks of a rack. Member m of a group of g uses way m * ways / g. The cost of a pair has the
-// rate of a way in it; `rates` say what part of that cost is the way's, for one message or for
-// several.
+// the uplinks of a rack. The cost of a pair has the rate of a way in it; `rates` say what part of
+// that cost is the way's, for one message or for several.
 struct SharedWays {
+  // Which way member m of a group of g uses.
+  enum class Lanes : uint8_t {
+    blocks,    // m * ways / g
+    own,       // m % ways; what goes to another lane leaves the group, too, but for `ways` in a row
+    receivers  // m % ways, and what leaves takes the way that its receiver's number has
+  };
   int group = 1;
   int ways = 1;
   std::vector<PerByte> rates;  // of one way: one for all groups, or one per group
+  Lanes lanes = Lanes::blocks;
 
-  std::size_t way_of(int worker) const {
-    const int way = static_cast<int>(int64_t{worker % group} * ways / group);
-    return static_cast<std::size_t>(worker / group) * static_cast<std::size_t>(ways) +
-           static_cast<std::size_t>(way);
+  bool any_shared() const { return group > ways || (lanes == Lanes::receivers && ways > 1); }
+  bool carries(int from, int to) const {
+    if (lanes != Lanes::own) return from / group != to / group;
+    return from / group != to / group || (from / ways != to / ways && lane_of(from) != lane_of(to));
   }
+  std::size_t way_out(int from, int to) const {
+    return way(from / group, lane_of(lanes == Lanes::receivers ? to : from));
+  }
+  std::size_t way_in(int to) const { return way(to / group, lane_of(to)); }
+  // Of so many workers.
+  std::size_t count(int workers) const { return way((workers - 1) / group + 1, 0); }
   PerByte rate_of(int worker) const {
     return rates.size() == 1 ? rates.front() : rates[static_cast<std::size_t>(worker / group)];
+  }
+
+ private:
+  int lane_of(int worker) const {
+    if (lanes != Lanes::blocks) return worker % group % ways;
+    return static_cast<int>(int64_t{worker % group} * ways / group);
+  }
+  std::size_t way(int of_group, int lane) const {
+    return static_cast<std::size_t>(of_group) * static_cast<std::size_t>(ways) +
+           static_cast<std::size_t>(lane);
   }
 };
 

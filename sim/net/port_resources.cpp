@@ -6,7 +6,7 @@ namespace sgdsim {
 std::vector<double> PortResources::capacities() const {
   auto ports = 2 * static_cast<std::size_t>(network_.workers());
   for (const SharedWays& shared : network_.shared_ways())
-    ports += 2 * (shared.way_of(network_.workers() - 1) + 1);
+    ports += 2 * shared.count(network_.workers());
   return std::vector<double>(ports, 1.0);
 }
 
@@ -21,11 +21,12 @@ bool PortResources::find(const Parcel& parcel, Part part, std::vector<ResourceUs
   if (enters) add(2 * static_cast<std::size_t>(parcel.to) + 1, per_byte(parcel.leg.in_busy));
   std::size_t base = 2 * static_cast<std::size_t>(network_.workers());
   for (const SharedWays& shared : network_.shared_ways()) {
-    if (parcel.from / shared.group != parcel.to / shared.group) {
-      if (leaves) add(base + 2 * shared.way_of(parcel.from), shared.rate_of(parcel.from).ps());
-      if (enters) add(base + 2 * shared.way_of(parcel.to) + 1, shared.rate_of(parcel.to).ps());
+    if (shared.carries(parcel.from, parcel.to)) {
+      const std::size_t out = shared.way_out(parcel.from, parcel.to);
+      if (leaves) add(base + 2 * out, shared.rate_of(parcel.from).ps());
+      if (enters) add(base + 2 * shared.way_in(parcel.to) + 1, shared.rate_of(parcel.to).ps());
     }
-    base += 2 * (shared.way_of(network_.workers() - 1) + 1);
+    base += 2 * shared.count(network_.workers());
   }
   return true;
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/core/named.h"
@@ -87,10 +88,13 @@ class Resources {
     (void)ways;
     return false;
   }
-  // Whether the way of a message follows from the resources alone: no number and no chance chooses.
-  virtual bool is_only_way(const Parcel& parcel) {
-    (void)parcel;
-    return false;
+  // Of such orders of the workers, the first in which messages do not keep their routes so, where
+  // all that is sent are messages between these pairs, in whatever places; nothing: all keep them.
+  using Pairs = std::vector<std::pair<uint32_t, uint32_t>>;  // who sends to whom
+  virtual std::optional<std::size_t> first_unkept(std::span<const std::vector<int>> orders,
+                                                  const Pairs& pairs) {
+    (void)pairs;
+    return orders.empty() ? std::nullopt : std::optional<std::size_t>(0);
   }
   // As packets see them; null: they are no roads, or not the same for packets of all sizes.
   virtual Roads* roads() { return nullptr; }

@@ -11,20 +11,17 @@ namespace {
 class Counter {
  public:
   explicit Counter(const Network& network) : network_(network) {
-    for (const SharedWays& shared : network.shared_ways()) {
-      const int groups = (network.workers() + shared.group - 1) / shared.group;
-      counts_.emplace_back(2 * static_cast<std::size_t>(groups) *
-                           static_cast<std::size_t>(shared.ways));
-    }
+    for (const SharedWays& shared : network.shared_ways())
+      counts_.emplace_back(2 * shared.count(network.workers()));
     most_.resize(network.shared_ways().size() + (network.crowding().any() ? 1 : 0));
   }
 
   void add(int from, int to) {
     for (std::size_t g = 0; g < counts_.size(); ++g) {
       const SharedWays& shared = network_.shared_ways()[g];
-      if (from / shared.group == to / shared.group) continue;
-      count(g, 2 * shared.way_of(from));
-      count(g, 2 * shared.way_of(to) + 1);
+      if (!shared.carries(from, to)) continue;
+      count(g, 2 * shared.way_out(from, to));
+      count(g, 2 * shared.way_in(to) + 1);
     }
     const Crowding& crowding = network_.crowding();
     if (crowding.any() && from / crowding.group != to / crowding.group) ++most_.back();

@@ -201,7 +201,7 @@ void Alikeness::add(uint64_t label, const Wires& wires, int from, int to, double
     label = mixed_all(label, number_of(ports[static_cast<std::size_t>(from)].out.per_byte.ps()),
                       number_of(ports[static_cast<std::size_t>(to)].in.per_byte.ps()));
   for (const SharedWays& shared : wires.network().shared_ways())
-    label = mixed(label, from / shared.group != to / shared.group ? 1 : 0);
+    label = mixed(label, shared.carries(from, to) ? 1 : 0);
   messages_.push_back({label, static_cast<uint32_t>(from), static_cast<uint32_t>(to)});
   if (resources_ != nullptr) {
     if (size_B > 0 && !resources_->find({.from = from, .to = to, .size_B = size_B, .leg = leg},

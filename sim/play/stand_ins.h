@@ -131,6 +131,7 @@ class Alikeness {
   StandIns stand_ins() const;
   void sort_by_sender();
   bool changes_nothing(const Places& places) const;
+  Resources::Pairs pairs_of(const StandIns& all) const;
 
   std::vector<uint64_t> colours_;      // of workers
   std::vector<uint64_t> way_colours_;  // of resources

@@ -17,21 +17,17 @@ namespace sgdsim {
 namespace {
 
 using Places = Alikeness::Places;
-using Pairs = std::vector<std::pair<uint32_t, uint32_t>>;  // who sends to whom
+using Pairs = Resources::Pairs;
 
-// Of all that stand-ins send, the routes: then those of others are these in other places, if they
-// are known to be, or there is no other way.
-bool take_routes(Pairs pairs, bool are_kept, Resources& wires, StandIns& all) {
-  std::sort(pairs.begin(), pairs.end());
-  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+// Of all that stand-ins send, the routes; those of others are these in other places. False if there
+// is none.
+bool take_routes(const Pairs& pairs, Resources& wires, StandIns& all) {
   Owners owners(all.class_sizes.size());
   std::vector<ResourceUse> uses;
   for (const auto& [from, to] : pairs) {
     const Parcel parcel{.from = static_cast<int>(from), .to = static_cast<int>(to), .size_B = 1};
     uses.clear();
-    if ((!are_kept && !wires.is_only_way(parcel)) ||
-        !wires.find(parcel, Resources::Part::whole, uses))
-      return false;
+    if (!wires.find(parcel, Resources::Part::whole, uses)) return false;
     const uint32_t number = all.number_of[from];
     for (const ResourceUse& use : uses) {
       const uint32_t way = all.class_of[use.resource];
@@ -199,22 +195,46 @@ bool Alikeness::changes_nothing(const Places& places) const {
   return true;
 }
 
-std::optional<StandIns> Alikeness::find_by(const std::vector<std::vector<Places>>& moves,
-                                           Resources& wires) {
-  if (is_too_much_ || !meetings_.empty()) return std::nullopt;
-  sort_by_sender();
-  Moved moved(colours_.size(), wires);
-  for (const std::vector<Places>& list : moves)
-    for (const Places& places : list)
-      if (changes_nothing(places) && moved.take(places, false)) break;
-  if (!moved.any()) return std::nullopt;
-  StandIns all = moved.stand_ins();
+// What stand-ins send, each once.
+Resources::Pairs Alikeness::pairs_of(const StandIns& all) const {
   Pairs pairs;
   for (const Message& one : messages_)
     if (all.workers[all.number_of[one.from]] == static_cast<int>(one.from))
       pairs.emplace_back(one.from, one.to);
-  if (!take_routes(std::move(pairs), false, wires, all)) return std::nullopt;
-  return all;
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  return pairs;
+}
+
+std::optional<StandIns> Alikeness::find_by(const std::vector<std::vector<Places>>& moves,
+                                           Resources& wires) {
+  if (is_too_much_ || !meetings_.empty()) return std::nullopt;
+  sort_by_sender();
+  // Where an order turns out to lead messages over other wires, the next one of its list is tried.
+  std::vector<std::size_t> firsts(moves.size());
+  constexpr int most_attempts = 16;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    Moved moved(colours_.size(), wires);
+    std::vector<Places> taken;
+    std::vector<std::size_t> lists;  // of those that were taken
+    for (std::size_t list = 0; list < moves.size(); ++list) {
+      std::size_t& place = firsts[list];
+      while (place < moves[list].size() &&
+             !(changes_nothing(moves[list][place]) && moved.take(moves[list][place], false)))
+        ++place;
+      if (place == moves[list].size()) continue;
+      taken.push_back(moves[list][place]);
+      lists.push_back(list);
+    }
+    if (!moved.any()) return std::nullopt;
+    StandIns all = moved.stand_ins();
+    const Pairs pairs = pairs_of(all);
+    const std::optional<std::size_t> unkept = wires.first_unkept(taken, pairs);
+    if (!unkept)
+      return take_routes(pairs, wires, all) ? std::optional(std::move(all)) : std::nullopt;
+    ++firsts[lists[*unkept]];
+  }
+  return std::nullopt;
 }
 
 std::optional<StandIns> find_turned(std::span<const PlayedProgram> programs,
@@ -240,7 +260,7 @@ std::optional<StandIns> find_turned(std::span<const PlayedProgram> programs,
   if (!moved.any()) return std::nullopt;
   StandIns all = moved.stand_ins();
   if (all.workers.size() * count > Alikeness::most_messages) return std::nullopt;
-  if (!take_routes(pairs_of(programs, all), true, wires, all)) return std::nullopt;
+  if (!take_routes(pairs_of(programs, all), wires, all)) return std::nullopt;
   return all;
 }
 

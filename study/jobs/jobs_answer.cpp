@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "study/shell_word.h"
 #include "study/step/reason.h"
 #include "study/step/result_json.h"
 #include "study/step/simulated.h"
@@ -15,89 +16,6 @@ namespace sgdsim {
 namespace {
 
 constexpr std::size_t shown_links = 10;
-
-// What the times of each message make of a job; `end`: from its start.
-StepResult step_of(const StepQuestion& question, JobsInTime& in_time, std::size_t job,
-                   Timeline* timeline, Duration& end) {
-  if (asynchronous_rule(question) != nullptr) {
-    const AsynchronousWorkers& workers = in_time.asynchronous(job);
-    end = workers.end() - workers.start();
-    return workers.result();
-  }
-  StepQuestion accounted = question;
-  accounted.wants_reason = true;
-  accounted.timeline = timeline;
-  accounted.played = [&](int iteration) {
-    IterationTimes times = in_time.times_of(job, iteration);
-    for (const ExchangeTimes& message : times) end = std::max(end, last_of(message.ends) - Time());
-    return times;
-  };
-  return simulate_step(accounted);
-}
-
-// Jobs as they are played: experiments, and schedules beside them.
-class PlayedJobs {
- public:
-  PlayedJobs(const JobsFile& file, JobsQuestion& question) : file_(file) {
-    for (const JobOfFile& job : file.jobs)
-      if (!job.work) steps_.push_back(job.experiment.question());
-    for (const JobOfFile& job : file.jobs) {
-      if (job.work) {
-        numbers_.push_back(question.schedules.size());
-        question.schedules.push_back(
-            {job.name, &job.work->schedule, job.places, job.start, job.work->times});
-      } else {
-        numbers_.push_back(question.jobs.size());
-        question.jobs.push_back(
-            {&steps_[question.jobs.size()], job.places, job.start, job.server_places});
-      }
-    }
-  }
-  PlayedJobs(const PlayedJobs&) = delete;
-  PlayedJobs& operator=(const PlayedJobs&) = delete;
-
-  // Only this one, from 0 on.
-  JobsQuestion question_alone(const JobsQuestion& all, std::size_t job) const {
-    JobsQuestion question{.network = all.network, .carrier = all.carrier, .stopper = all.stopper};
-    const std::size_t number = numbers_[job];
-    if (file_.jobs[job].work) {
-      question.schedules = {all.schedules[number]};
-      question.schedules.front().start = Time();
-    } else {
-      question.jobs = {all.jobs[number]};
-      question.jobs.front().start = Time();
-    }
-    return question;
-  }
-  // `timeline`: what its workers did; may be null.
-  JobResult together(JobsInTime& in_time, std::size_t job, Timeline* timeline) const {
-    return result_of(in_time, job, numbers_[job], file_.jobs[job].start, timeline);
-  }
-  JobResult alone(JobsInTime& in_time, std::size_t job) const {
-    return result_of(in_time, job, 0, Time(), nullptr);
-  }
-
- private:
-  // `number`: among those of its kind in what is played.
-  JobResult result_of(JobsInTime& in_time, std::size_t job, std::size_t number, Time start,
-                      Timeline* timeline) const {
-    JobResult result;
-    if (const auto& work = file_.jobs[job].work) {
-      result.iterations = static_cast<std::size_t>(work->times);
-      result.end = result.total = in_time.end_of_schedule(number) - start;
-    } else {
-      const StepQuestion& question = steps_[numbers_[job]];
-      result.step = step_of(question, in_time, number, timeline, result.end);
-      result.iterations = result.step->iterations.size();
-      result.total = result.step->total();
-    }
-    result.mean = Duration::ps(result.total.ps() / static_cast<int64_t>(result.iterations));
-    return result;
-  }
-  const JobsFile& file_;
-  std::vector<StepQuestion> steps_;   // of experiments
-  std::vector<std::size_t> numbers_;  // of each job among those of its kind
-};
 
 // Played once more, since only now the busiest links are known.
 UseOverTime over_time(JobsQuestion question, const PlayedJobs& jobs, std::size_t count,
@@ -115,17 +33,6 @@ UseOverTime over_time(JobsQuestion question, const PlayedJobs& jobs, std::size_t
   JobsInTime again(question);
   for (std::size_t job = 0; job < count; ++job) jobs.together(again, job, nullptr);
   return {interval, bins, watched.take(), watched.take_waiting_B()};
-}
-
-// At the same places, from 0 on.
-JobResult play_alone(const JobsFile& file, const PlayedJobs& jobs, const JobsQuestion& all,
-                     std::size_t job) {
-  const auto own_wires = file.cluster.wires(file.routes);
-  all.stopper->restart();
-  JobsQuestion question = jobs.question_alone(all, job);
-  question.wires = own_wires.get();
-  JobsInTime alone(question);
-  return jobs.alone(alone, job);
 }
 
 // Of the file, and what became of it.
@@ -179,6 +86,18 @@ Fields fields_of(const ToldJob& told) {
       {"warnings", result.warnings, "what the reader must know before trusting the numbers"}};
 }
 
+struct ToldPairs {
+  std::string job = {};
+  std::vector<double> slowdowns = {};
+};
+Fields fields_of(const ToldPairs& told) {
+  return {{"job", told.job, "name of the job"},
+          Field("slowdowns", told.slowdowns,
+                "what it takes with each job of the file alone, in their order, divided by what it "
+                "takes by itself; 1 for itself")
+              .at_least(0)};
+}
+
 // `delivered`: of a message of schedules, at least.
 void note_warnings(const JobsFile& file, double delivered, std::vector<JobTogether>& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -199,27 +118,12 @@ Timeline* begun(JobsAnswer& answer, std::size_t job) {
   return &*answer.timelines[job];
 }
 
-}  // namespace
-
-Fields jobs_fields(JobsWords& words) {
-  return Fields{
-             Field("jobs", words.file, "a jobs file; - is standard input").needed().option("JOBS"),
-             {"set", words.settings, "change a field of the file: jobs.0.placement=spread"},
-             {"bins", words.bins,
-              "JSON: the use of the busiest links over time, in this many intervals, and what "
-              "waits "
-              "in the longest queues of packets"},
-         } +
-         job_wire_fields(words.wires) + limit_fields(words.limits);
-}
-
-JobsAnswer answer_jobs(const JobsWords& words, const Watch& watch, bool for_people) {
-  const int64_t bins = bins_named(words.bins, shown_links, for_people ? "table" : "json");
-  std::vector<std::string> settings = words.settings;
-  for (std::string& setting : jobs_settings_of(words.wires)) settings.push_back(std::move(setting));
-  JobsAnswer answer{read_jobs(words.file, settings), {}, {}, {}, {}, {}, {}, {}};
+// At the places that the file says.
+JobsAnswer answer_of(const JobTrials& trials, bool wants_timeline, int64_t bins,
+                     const Watch& watch) {
+  JobsAnswer answer{read_jobs(trials.source), {}, {}, {}, {}, {}, {}, {}, {}, {}};
   const JobsFile& file = answer.file;
-  Stopper stopper(watch, limits_of(words.limits));
+  Stopper stopper(watch.look, trials.limits);
   const auto wires = file.cluster.wires(file.routes);
   JobsQuestion question{.network = &file.cluster.network,
                         .wires = wires.get(),
@@ -230,15 +134,14 @@ JobsAnswer answer_jobs(const JobsWords& words, const Watch& watch, bool for_peop
   JobsInTime together(question);
   std::vector<JobTogether>& results = answer.jobs;
   results.resize(file.jobs.size());
-  answer.timelines.resize(words.wants_timeline ? results.size() : 0);
+  answer.timelines.resize(wants_timeline ? results.size() : 0);
   for (std::size_t i = 0; i < results.size(); ++i)
-    results[i].together =
-        jobs.together(together, i, words.wants_timeline ? begun(answer, i) : nullptr);
+    results[i].together = jobs.together(together, i, wants_timeline ? begun(answer, i) : nullptr);
   // A job that nothing can disturb is alone.
   const bool is_alone = results.size() == 1 && file.traffic.empty() && file.changes.empty();
   if (is_alone) results.front().alone = results.front().together;
   for (std::size_t i = 0; i < results.size() && !is_alone; ++i)
-    results[i].alone = play_alone(file, jobs, question, i);
+    results[i].alone = std::move(jobs.play(question, {i}).front());
   note_warnings(file, together.least_delivered(), results);
   answer.end = together.end();
   const Duration end = together.now() - Time();
@@ -249,6 +152,49 @@ JobsAnswer answer_jobs(const JobsWords& words, const Watch& watch, bool for_peop
   if (bins > 0 && !answer.use.busiest.empty())
     answer.over_time = over_time(question, jobs, results.size(), *file.cluster.wires(file.routes),
                                  answer.use, answer.queues, end, bins);
+  return answer;
+}
+
+}  // namespace
+
+Fields jobs_fields(JobsWords& words) {
+  return Fields{
+             Field("jobs", words.file, "a jobs file; - is standard input").needed().option("JOBS"),
+             {"set", words.settings, "change a field of the file: jobs.0.placement=spread"},
+             {"bins", words.bins,
+              "JSON: the use of the busiest links over time, in this many intervals, and what "
+              "waits "
+              "in the longest queues of packets"},
+             {"matrix", words.matrix,
+              "simulate each two of the jobs alone, without traffic of others: how much each slows "
+              "down each other one"},
+             Field("placements", words.placements,
+                   "try so many placements of all jobs whose workers the file does not name, and "
+                   "answer for the one with the least slow-down: words, combinations of words, and "
+                   "whole nodes by chance, which --seed draws")
+                 .from(1, most_placements),
+         } +
+         job_wire_fields(words.wires) + limit_fields(words.limits);
+}
+
+JobsAnswer answer_jobs(const JobsWords& words, const Watch& watch, bool for_people) {
+  const int64_t bins = bins_named(words.bins, shown_links, for_people ? "table" : "json");
+  std::vector<std::string> settings = words.settings;
+  for (std::string& setting : jobs_settings_of(words.wires)) settings.push_back(std::move(setting));
+  JobTrials trials{jobs_source(words.file, settings), limits_of(words.limits)};
+  if (words.matrix) check_pairs(trials.source.json);
+  TriedPlacements placements;
+  if (words.placements > 0) {
+    placements = try_placements(trials, words.placements, watch);
+    for (const std::string& setting : placements.best_first.front().settings)
+      trials.source.settings.push_back(setting);
+  }
+  JobsAnswer answer = answer_of(trials, words.wants_timeline, bins, watch);
+  answer.placements = std::move(placements);
+  if (!words.matrix) return answer;
+  std::vector<Duration> alone;
+  for (const JobTogether& job : answer.jobs) alone.push_back(job.alone.total);
+  answer.pairs = slowdowns_in_pairs(trials, alone, watch);
   return answer;
 }
 
@@ -267,6 +213,10 @@ Fields together_fields(const JobsFile& file, const int& workers, const std::stri
   std::vector<ToldJob> jobs;
   for (std::size_t i = 0; i < answer.jobs.size(); ++i)
     jobs.push_back({&file.jobs[i], &answer.jobs[i]});
+  std::vector<ToldPairs> pairs;
+  for (std::size_t i = 0; i < answer.pairs.size(); ++i)
+    pairs.push_back({file.jobs[i].name, answer.pairs[i]});
+  const bool any_tried = !answer.placements.best_first.empty();
   std::optional<Spread> took;
   if (answer.packets) took = spread_of_us(answer.packets->took);
   const UseOverTime over_time = answer.over_time.value_or(UseOverTime{});
@@ -281,7 +231,18 @@ Fields together_fields(const JobsFile& file, const int& workers, const std::stri
              Field("transport", file.transport, "fidelity packet: how packets were sent").if_any(),
              routing_taken_field(routing),
              Field("end_us", answer.end.us(), "the end of the last message of a job").at_least(0),
-             {"jobs", std::move(jobs), "each job, in the order of the file"}} +
+             {"jobs", std::move(jobs), "each job, in the order of the file"},
+             Field("matrix", std::move(pairs), "with --matrix: each two jobs by themselves")
+                 .if_any(),
+             Field("placements", answer.placements.best_first,
+                   "with --placements: those that were tried, the best first, by the worst "
+                   "slow-down, then the mean; the jobs above are at the best")
+                 .if_any(),
+             Field("unfit_placements",
+                   any_tried ? std::optional(answer.placements.unfit) : std::nullopt,
+                   "with --placements: combinations of words for which there are not enough whole "
+                   "nodes or leaves")
+                 .at_least(0)} +
          use_fields(answer.use, over_time) +
          Fields{{"message_us", std::move(took),
                  "fidelity packet: what messages between two workers take until they are complete, "
@@ -299,6 +260,47 @@ Json to_json(const JobsAnswer& answer) {
   return written(together_fields(file, file.cluster.network.workers(), routing, answer));
 }
 Json schema_of_jobs_results() { return record_schema(together_fields({}, 0, {}, {})); }
+
+namespace {
+
+void print_pairs(std::ostream& out, const JobsAnswer& answer) {
+  std::vector<std::string> head{"slow-down of"};
+  for (const JobOfFile& job : answer.file.jobs) head.push_back("by " + job.name);
+  Table table(std::move(head));
+  for (std::size_t i = 0; i < answer.pairs.size(); ++i) {
+    std::vector<std::string> row{answer.file.jobs[i].name};
+    for (std::size_t other = 0; other < answer.pairs.size(); ++other)
+      row.push_back(i == other ? "-" : rounded(answer.pairs[i][other], 4));
+    table.add(std::move(row));
+  }
+  table.print(out);
+  out << '\n';
+}
+
+void print_placements(std::ostream& out, const JobsAnswer& answer) {
+  constexpr std::size_t shown = 10;
+  const TriedPlacements& tried = answer.placements;
+  std::vector<std::string> head{"placement"};
+  for (const JobOfFile& job : answer.file.jobs) head.push_back(job.name);
+  head.insert(head.end(), {"worst slow-down", "mean"});
+  Table table(std::move(head));
+  for (std::size_t i = 0; i < std::min(shown, tried.best_first.size()); ++i) {
+    const TriedPlacement& one = tried.best_first[i];
+    std::vector<std::string> row{std::to_string(i + 1)};
+    row.insert(row.end(), one.words.begin(), one.words.end());
+    row.insert(row.end(), {rounded(one.worst, 4), rounded(one.mean, 4)});
+    table.add(std::move(row));
+  }
+  table.print(out, answer.file.jobs.size() + 1);
+  out << tried.best_first.size() << (tried.best_first.size() == 1 ? " placement" : " placements")
+      << " tried; slow-downs against the fastest that a job was alone in any of them\n";
+  out << "to have the best again:";
+  for (const std::string& setting : tried.best_first.front().settings)
+    out << " --set " << shell_word(setting);
+  out << "\n\n";
+}
+
+}  // namespace
 
 void print(std::ostream& out, const JobsAnswer& answer) {
   const JobsFile& file = answer.file;
@@ -320,6 +322,8 @@ void print(std::ostream& out, const JobsAnswer& answer) {
   }
   table.print(out, 2);
   out << '\n';
+  if (!answer.pairs.empty()) print_pairs(out, answer);
+  if (!answer.placements.best_first.empty()) print_placements(out, answer);
   print_use(out, answer.use);
   if (answer.packets) print_packets(out << '\n', *answer.packets);
 }

@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "models/step/jobs_in_time.h"
 #include "sim/net/packet_report.h"
 #include "study/answer.h"
+#include "study/jobs/job_trials.h"
 #include "study/jobs/jobs_file.h"
+#include "study/jobs/played_jobs.h"
 #include "study/limits.h"
 #include "study/packet_use.h"
 #include "study/question_fields.h"
@@ -24,27 +25,19 @@ struct JobsWords {
   std::vector<std::string> settings;
   WireWords wires;
   std::string bins;
+  bool matrix = false;
+  int64_t placements = 0;
   LimitArguments limits;
   bool wants_timeline = false;
 };
 
 Fields jobs_fields(JobsWords& words);
 
-// What became of a job, together with others or alone.
-struct JobResult {
-  Duration total;
-  Duration mean;  // of an iteration
-  std::size_t iterations = 1;
-  Duration end;                    // from its start
-  std::optional<StepResult> step;  // of an experiment
-};
-
 struct JobTogether {
   JobResult together;
   JobResult alone;
   std::vector<std::string> warnings;
-  // What takes no time is not slowed down.
-  double slowdown() const { return alone.total > Duration() ? together.total / alone.total : 1; }
+  double slowdown() const { return slowdown_of(together.total, alone.total); }
 };
 
 struct JobsAnswer {
@@ -55,6 +48,8 @@ struct JobsAnswer {
   std::shared_ptr<const PacketReport> packets;  // fidelity packet
   NamedQueues queues;
   std::optional<UseOverTime> over_time;
+  PairSlowdowns pairs;         // if they are wanted
+  TriedPlacements placements;  // likewise; then all of this is at the best of them
   std::vector<std::optional<Timeline>> timelines;  // of each job, where they are wanted
 };
 

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <set>
 
 #include "models/transport/transport.h"
 #include "sim/core/error.h"
-#include "sim/core/number_list.h"
 #include "sim/core/random.h"
 #include "sim/core/refusal.h"
 #include "study/beside.h"
+#include "study/jobs/free_workers.h"
 #include "study/jobs/part_of_cluster.h"
 #include "study/layout/usual_reach.h"
 #include "study/shipped_inputs.h"
@@ -44,24 +43,27 @@ Json schema_of_workers() {
 }
 
 Fields fields_of(JobFields& o) {
-  return Fields{Field("name", o.name, "for people").otherwise("job and its number"),
-                Field("experiment", o.experiment,
-                      "an experiment, or the path of its file; its own cluster and fidelity do "
-                      "not matter")
-                    .like(schema_of_job_experiment),
-                {"set", o.set, "fields of the experiment to change, as strategy=wfbp"},
-                Field("workers", o.workers, "how many").like(schema_of_workers),
-                Field("placement", o.placement,
-                      "packed: the first free workers; spread: evenly over the free ones, GPU by "
-                      "GPU; random, GPU by GPU, too; or the workers themselves, as 0-3,7, or as a "
-                      "list by rank")
-                    .otherwise("packed")
-                    .like(schema_of_placement),
-                Field("servers", o.servers,
-                      "workers of the cluster on which dedicated parameter servers are, as 36-47, "
-                      "as a list, or how many: then evenly among those that no job has yet")
-                    .like(schema_of_places),
-                {"start", o.start, "when it starts"}};
+  return Fields{
+      Field("name", o.name, "for people").otherwise("job and its number"),
+      Field("experiment", o.experiment,
+            "an experiment, or the path of its file; its own cluster and fidelity do "
+            "not matter")
+          .like(schema_of_job_experiment),
+      {"set", o.set, "fields of the experiment to change, as strategy=wfbp"},
+      Field("workers", o.workers, "how many").like(schema_of_workers),
+      Field("placement", o.placement,
+            "packed: the first free workers; node: whole nodes; leaf: whole leaf switches "
+            "(pods of rails); across: whole nodes, one of each leaf in turn; rail: the "
+            "first GPU of every node, then the second; spread: evenly over the free "
+            "ones, GPU by GPU; random, GPU by GPU, too; or the workers themselves, as "
+            "0-3,7, or as a list by rank")
+          .otherwise("packed")
+          .like(schema_of_placement),
+      Field("servers", o.servers,
+            "workers of the cluster on which dedicated parameter servers are, as 36-47, "
+            "as a list, or how many: then evenly among those that no job has yet")
+          .like(schema_of_places),
+      {"start", o.start, "when it starts"}};
 }
 
 Json schema_of_job() {
@@ -115,90 +117,10 @@ Fields fields_of(JobsFields& o) {
                     .like(schema_of_jobs_traffic)};
 }
 
-// Workers that no job has yet.
-class FreeWorkers {
- public:
-  explicit FreeWorkers(int workers) : last_(workers - 1) {
-    for (int worker = 0; worker < workers; ++worker) free_.insert(worker);
-  }
-  // "36-47", a list, or so many, evenly among those that are left.
-  std::vector<int> take_servers(const Value& value) {
-    if (value.json().is_number()) return spread(counted(value));
-    if (value.json().is_array()) return named(value, std::nullopt);
-    return checked(parse_numbers(value.text(), last_ + 1, value.where(), "worker"), value,
-                   std::nullopt);
-  }
-  // `usual`: how many there are if the job does not say it.
-  std::vector<int> take(Object& fields, Random random, const std::optional<int64_t>& usual) {
-    const auto placement = fields.find("placement");
-    const auto count = fields.find("workers");
-    if (placement && placement->json().is_array()) return named(*placement, count);
-    const std::string how = placement ? placement->text() : "packed";
-    if (!how.empty() && how.front() >= '0' && how.front() <= '9') {
-      const std::vector<int> places = parse_numbers(how, last_ + 1, placement->where(), "worker");
-      return checked(places, *placement, count);
-    }
-    if (!count && !usual) fields.at("workers");
-    const std::size_t size = count ? counted(*count) : fitting(*usual, fields.value());
-    if (how == "spread") return spread(size);
-    std::vector<int> all(free_.begin(), free_.end());
-    std::vector<int> places;
-    if (how == "packed") {
-      places.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(size));
-    } else if (how == "random") {
-      for (std::size_t i = 0; i < size; ++i) {
-        std::swap(all[i], all[i + random.below(all.size() - i)]);
-        places.push_back(all[i]);
-      }
-      std::sort(places.begin(), places.end());
-    } else {
-      placement->fail(unknown_name("placement", how, {"packed", "spread", "random", "0-3,7"}));
-    }
-    for (const int place : places) free_.erase(place);
-    return places;
-  }
-
- private:
-  std::size_t counted(const Value& count) const {
-    return fitting(count.whole(1, int64_t{1} << 24), count);
-  }
-  std::size_t fitting(int64_t wanted, const Value& where) const {
-    if (wanted > static_cast<int64_t>(free_.size()))
-      where.fail(std::to_string(wanted) + " workers do not fit: " + std::to_string(free_.size()) +
-                 " are left");
-    return static_cast<std::size_t>(wanted);
-  }
-  std::vector<int> spread(std::size_t size) {
-    const std::vector<int> all(free_.begin(), free_.end());
-    std::vector<int> places;
-    for (std::size_t i = 0; i < size; ++i) places.push_back(all[i * all.size() / size]);
-    for (const int place : places) free_.erase(place);
-    return places;
-  }
-  std::vector<int> named(const Value& placement, const std::optional<Value>& count) {
-    std::vector<int> places;
-    for (const Value& item : placement.items())
-      places.push_back(static_cast<int>(item.whole(0, last_)));
-    return checked(places, placement, count);
-  }
-  std::vector<int> checked(const std::vector<int>& places, const Value& placement,
-                           const std::optional<Value>& count) {
-    if (places.empty()) placement.fail("expected at least one worker");
-    if (count && count->whole(1, int64_t{1} << 24) != static_cast<int64_t>(places.size()))
-      count->fail("the placement has " + std::to_string(places.size()) + " workers");
-    for (const int place : places)
-      if (free_.erase(place) == 0)
-        placement.fail("worker " + std::to_string(place) + " is taken, by an earlier job or twice");
-    return places;
-  }
-
-  std::set<int> free_;
-  int last_;  // of all workers
-};
-
 // What a job's places mean that its file does not say.
 std::vector<std::string> notes_on(const JobOfFile& job, const Json& experiment,
-                                  const std::string& placement, const Cluster& cluster) {
+                                  const Cluster& cluster) {
+  const std::string& placement = job.placement;
   const int per_node = cluster.workers_per_node;
   const std::size_t nodes = nodes_of(job.places, per_node);
   std::vector<std::string> notes;
@@ -298,6 +220,10 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
   const auto given = read_record<JobFields>(fields);
   job.name = given.name.empty() ? "job " + std::to_string(number) : given.name;
   job.start = Time() + given.start;
+  if (!given.placement)
+    job.placement = "packed";
+  else if (given.placement->json().is_string())
+    job.placement = given.placement->text();
   const Random random = Random(seed).stream(number);
   std::optional<int64_t> asked;
   if (given.workers) asked = given.workers->whole(1, most_workers);
@@ -308,8 +234,6 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
       if (one.text().starts_with("cluster")) one.fail("all jobs are on the cluster of this file");
   const Value experiment = fields.at("experiment");
   job.places = free.take(fields, random, std::nullopt);
-  const std::string placed =
-      given.placement && given.placement->json().is_string() ? given.placement->text() : "packed";
   if (given.servers) job.server_places = free.take_servers(*given.servers);
   fields.done();
   std::string file;
@@ -335,7 +259,7 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
     experiment.fail("the routing of all jobs is that of the jobs file, which says " +
                     std::string(name_of(jobs.routes.routing)));
   job.experiment.inputs = resolved.json;
-  job.notes = notes_on(job, resolved.json, placed, jobs.cluster);
+  job.notes = notes_on(job, resolved.json, jobs.cluster);
   const ParameterServers* servers = job.experiment.cost.servers();
   if (!job.server_places.empty() && (servers == nullptr || !servers->dedicated))
     value.fail("`servers` are places of dedicated parameter servers, which its experiment has not");
@@ -367,7 +291,7 @@ JobsFile read_whole(const Json& json, const std::string& file,
   const Sent sent = sent_on(jobs.cluster, jobs.fidelity, jobs.routes, given.transport, root);
   if (jobs.fidelity == Fidelity::packet) jobs.transport = sent.transport;
   jobs.carrier = sent.carrier;
-  FreeWorkers free(jobs.cluster.network.workers());
+  FreeWorkers free(jobs.cluster);
   const Value& list = *given.jobs;
   if (list.items().empty()) list.fail("no jobs");
   if (list.items().size() > most_jobs)
@@ -389,14 +313,17 @@ JobsFile read_whole(const Json& json, const std::string& file,
 
 }  // namespace
 
-JobsFile read_jobs(const std::string& given, const std::vector<std::string>& settings) {
-  Json json = Document::read(given).root().json();
-  const std::string file = given.starts_with('{') ? "inline" : given;
-  const auto files = apply_to_parts(json, file, settings);
+JobsSource jobs_source(const std::string& file, const std::vector<std::string>& settings) {
+  return {Document::read(file).root().json(), file.starts_with('{') ? "inline" : file, settings};
+}
+
+JobsFile read_jobs(const JobsSource& source) {
+  Json json = source.json;
+  const auto files = apply_to_parts(json, source.file, source.settings);
   try {
-    return read_whole(json, file, files);
+    return read_whole(json, source.file, files);
   } catch (const InputError& error) {
-    blame_setting(error, settings, {files.begin(), files.end()}, file + ": ");
+    blame_setting(error, source.settings, {files.begin(), files.end()}, source.file + ": ");
     throw;
   }
 }

@@ -17,6 +17,7 @@ struct JobOfFile {
   std::optional<ScheduledWork> work;
   std::vector<int> server_places;  // of dedicated parameter servers
   std::vector<int> places;
+  std::string placement;  // the word, or workers as text; empty: a list
   Time start;
   std::vector<std::string> notes;  // what its result must repeat as warnings
 };
@@ -33,8 +34,18 @@ struct JobsFile {
   MakeCarrier carrier;
 };
 
-// `settings` change fields of the file, as in jobs.0.workers=4.
-JobsFile read_jobs(const std::string& file, const std::vector<std::string>& settings);
+// A file that was opened once, to be read several times; `settings` change fields of it, as in
+// jobs.0.workers=4.
+struct JobsSource {
+  Json json;
+  std::string file;
+  std::vector<std::string> settings;
+};
+JobsSource jobs_source(const std::string& file, const std::vector<std::string>& settings);
+JobsFile read_jobs(const JobsSource& source);
+inline JobsFile read_jobs(const std::string& file, const std::vector<std::string>& settings) {
+  return read_jobs(jobs_source(file, settings));
+}
 
 Json schema_of_jobs();
 

@@ -18,10 +18,15 @@ constexpr std::array<Role, 7> roles{{{"gpu_link", "NVLink of a GPU (gpu_link)"},
                                      {"local", "link inside a group (local)"},
                                      {"global", "link between groups (global)"}}};
 
-bool is_leaf_spine(const Json& cluster) { return cluster.value("shape", "") == "leaf_spine"; }
+bool has_rails(const Json& cluster) { return cluster.value("shape", "") == "rails"; }
 int64_t count_in(const Json& cluster, const char* name) {
   const Json count = cluster.value(name, Json());
   return count.is_number_integer() ? count.get<int64_t>() : 1;
+}
+// Uplinks whose file may have none: they are as the cards then.
+bool has_spines(const Json& cluster) {
+  return cluster.value("shape", "") == "leaf_spine" ||
+         (has_rails(cluster) && cluster.contains("spines") && count_in(cluster, "spines") > 0);
 }
 
 void slow_down(Json& link, double part) {
@@ -33,7 +38,7 @@ void slow_down(Json& link, double part) {
   efficiency = (efficiency.is_number() ? efficiency.get<double>() : 1.0) * part;
 }
 
-// Of a leaf-spine whose file has none: that of the cards.
+// Where the file has none: those of the cards.
 void slow_uplinks(Json& cluster, double part) {
   if (cluster.contains("oversubscription")) {
     cluster["oversubscription"] = cluster["oversubscription"].get<double>() / part;
@@ -51,7 +56,7 @@ void slow_uplinks(Json& cluster, double part) {
 std::vector<LinkClass> link_classes(const Json& cluster) {
   std::vector<LinkClass> all;
   for (const Role& role : roles) {
-    const bool is_uplink = role.name == "uplink" && is_leaf_spine(cluster);
+    const bool is_uplink = role.name == "uplink" && has_spines(cluster);
     if (is_uplink || (cluster.contains(role.name) && cluster[std::string(role.name)].is_object()))
       all.push_back({std::string(role.name), std::string(role.says)});
   }
@@ -66,7 +71,7 @@ Json with_slower(const Json& cluster, const std::string& name, double part) {
   Json slower = cluster;
   if (name.starts_with(listed))
     slow_down(slower["links"][name.substr(listed.size())], part);
-  else if (name == "uplink" && is_leaf_spine(cluster))
+  else if (name == "uplink" && has_spines(cluster))
     slow_uplinks(slower, part);
   else
     slow_down(slower[name], part);
@@ -82,8 +87,9 @@ std::optional<OneGone> with_one_gone(const Json& cluster, const std::string& nam
     gone.cluster["nics_per_node"] = cards - 1;
     return gone;
   }
-  if (name != "uplink" || !is_leaf_spine(cluster) || spines < 2) return {};
-  gone.says = "one of the " + std::to_string(spines) + " uplinks of a leaf (uplink)";
+  if (name != "uplink" || !has_spines(cluster) || spines < 2) return {};
+  gone.says = "one of the " + std::to_string(spines) + " uplinks of a " +
+              (has_rails(cluster) ? "rail switch" : "leaf") + " (uplink)";
   gone.cluster["spines"] = spines - 1;
   if (cluster.contains("oversubscription"))  // each uplink keeps its rate
     gone.cluster["oversubscription"] = cluster["oversubscription"].get<double>() *

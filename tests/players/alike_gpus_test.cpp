@@ -26,12 +26,24 @@ Gpu some_gpu() {
 }
 
 Cluster draw_cluster(Random& random, int64_t gpus) {
-  switch (random.below(3)) {
+  switch (random.below(4)) {
     case 0:
       return one_switch(gpus);
     case 1:
       if (gpus % 4 == 0) return boxes_of_four(static_cast<int>(gpus / 4), 1 << random.below(3));
       return one_switch(gpus);
+    case 2:
+      if (gpus % 4 != 0) return one_switch(gpus);
+      return cluster_of({{"shape", "rails"},
+                         {"nodes", gpus / 2},
+                         {"nodes_per_pod", 2},
+                         {"gpus_per_node", 2},
+                         {"spines", 1 + random.below(2)},
+                         {"pxn", random.below(2) == 0},
+                         {"gpu_link", {{"latency", "1 us"}, {"bandwidth", "200 GBps"}}},
+                         {"pcie", {{"latency", "1 us"}, {"bandwidth", "50 GBps"}}},
+                         {"nic", {{"latency", "1 us"}, {"bandwidth", "100 Gbps"}}},
+                         {"uplink", {{"latency", "1 us"}, {"bandwidth", "100 Gbps"}}}});
     default:
       return cluster_of({{"shape", "leaf_spine"},
                          {"nodes", gpus},

@@ -1,0 +1,118 @@
+// `sgdsim plot --cell`: one figure over two columns, as a table, CSV and JSON.
+#include <doctest/doctest.h>
+
+#include "app/schema_check.h"
+#include "tests/run_program.h"
+#include "tests/texts.h"
+
+namespace sgdsim {
+namespace {
+
+std::string swept(const Json& axes, double iteration_us) {
+  return Json(
+             {{"schema", "sgdsim/point/1"},
+              {"axes", axes},
+              {"metrics", {{"iteration_us", {{"mean", iteration_us}, {"max", 2 * iteration_us}}}}}})
+             .dump() +
+         "\n";
+}
+
+Ran pivoted(const std::string& text, const std::vector<std::string>& words) {
+  const Temporary file(Temporary::Kind::file, text);
+  std::vector<std::string> all = {"plot", file.name()};
+  all.insert(all.end(), words.begin(), words.end());
+  return call_sgdsim(all);
+}
+
+const std::string four =
+    swept({{"cluster.nodes", 4}, {"strategy", "ddp"}}, 1500) +
+    swept({{"cluster.nodes", 8}, {"strategy", "ddp"}}, 2500) +
+    swept({{"cluster.nodes", 4}, {"strategy", "a,b"}}, 900.5) +
+    R"({"axes": {"cluster.nodes": 8, "strategy": "a,b"}, "error": "does not fit"})";
+
+}  // namespace
+
+TEST_CASE("pivot: cells are what points have, in the order of the file") {
+  const std::vector<std::string> words = {"--x", "nodes", "--y", "strategy", "--cell", "iteration"};
+  const auto with = [&](const char* format) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--format", format});
+    return pivoted(four, all);
+  };
+  const Ran table = pivoted(four, words);
+  REQUIRE(table.exit_code == 0);
+  CHECK(table.log.find("1 rows have no result") != std::string::npos);
+  CHECK(table.out ==
+        "metrics.iteration by cluster.nodes (across)\n\n"
+        "strategy          4          8\n"
+        "ddp       1.5000 ms  2.5000 ms\n"
+        "a,b       900.50 us          -\n");
+  CHECK(with("table").out == table.out);
+  CHECK(with("csv").out == "strategy,4,8\nddp,1500.0,2500.0\n\"a,b\",900.5,\n");
+  const Json json = Json::parse(with("json").out);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/pivot/1", json) == std::vector<std::string>{});
+  CHECK(json["across"] == Json({4, 8}));
+  CHECK(json["rows"][1] == Json({{"y", "a,b"}, {"cells", {900.5, nullptr}}}));
+}
+
+TEST_CASE("pivot: layouts are priced over an axis of the cluster, too") {
+  const std::vector<std::string> layout = {"layout",   "vit_large",
+                                           "-c",       "dgx_h100_4",
+                                           "--gpus",   "8",
+                                           "--axis",   "layout=dp8 zero1,tp2 dp4 zero1",
+                                           "--axis",   "cluster.nic.bandwidth=100Gbps,400Gbps",
+                                           "--format", "json"};
+  const Ran points = call_sgdsim(layout);
+  CAPTURE(points.log);
+  REQUIRE(points.exit_code == 0);
+  const Ran ran = pivoted(
+      points.out, {"--x", "bandwidth", "--y", "layout", "--cell", "step", "--format", "json"});
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["across"] == Json({"100Gbps", "400Gbps"}));
+  std::string lines = points.out;
+  for (std::size_t y = 0; y < 2; ++y)
+    for (std::size_t x = 0; x < 2; ++x) {
+      const std::size_t end = lines.find('\n');
+      const Json point = Json::parse(lines.substr(0, end));
+      lines.erase(0, end + 1);
+      CHECK(json["rows"][y]["y"] == point["axes"]["layout"]);
+      CHECK(json["rows"][y]["cells"][x] == point["answer"]["layouts"][0]["step_us"]);
+    }
+}
+
+TEST_CASE("pivot: refusals say what to type") {
+  const std::string third = swept({{"cluster.nodes", 4}, {"strategy", "ddp"}, {"seed", 1}}, 1) +
+                            swept({{"cluster.nodes", 4}, {"strategy", "ddp"}, {"seed", 2}}, 2);
+  const std::vector<std::string> words = {"--x", "nodes", "--y", "strategy", "--cell", "iteration"};
+  struct Row {
+    std::string text;
+    std::vector<std::string> more;
+    const char* refusal;
+  };
+  const std::string twice = swept({{"cluster.nodes", 4}, {"strategy", "ddp"}}, 1) +
+                            swept({{"cluster.nodes", 4}, {"strategy", "ddp"}}, 2);
+  for (const Row& row : std::vector<Row>{
+           {third, {}, "--cell: the axis seed varies, too; hold it, as by --where \"seed == 1\""},
+           {twice, {}, "--cell: several rows have cluster.nodes 4 and strategy ddp"},
+           {twice, {"--out", "x.svg"}, "--out: has no effect where --cell"},
+           {twice, {"--best", "speedup"}, "--best: has no effect where --cell"},
+           {twice, {"--by", "strategy"}, "--by: has no effect where --cell"}}) {
+    CAPTURE(row.refusal);
+    std::vector<std::string> all = words;
+    all.insert(all.end(), row.more.begin(), row.more.end());
+    const Ran ran = pivoted(row.text, all);
+    CHECK(ran.exit_code == 2);
+    CHECK(holds(ran.log, row.refusal));
+  }
+  CHECK(
+      holds(pivoted(twice, {"--x", "nodes", "--y", "speed", "--cell", "iteration"}).log, "--y: "));
+  CHECK(holds(pivoted(twice, {"--x", "nodes", "--y", "nodes", "--cell", "iteration"}).log,
+              "--y: is the same column as --x"));
+  CHECK(holds(
+      pivoted(twice, {"--x", "nodes", "--y", "strategy", "--out", "x.svg", "--format", "csv"}).log,
+      "--format: is for --cell"));
+}
+
+}  // namespace sgdsim
