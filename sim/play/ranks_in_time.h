@@ -169,7 +169,7 @@ class RanksInTime {
   std::vector<std::vector<uint32_t>> of_group_;  // calls under way
   std::vector<std::vector<QuietCall>> quiet_of_group_;
   std::vector<std::vector<bool>> is_in_ring_;  // members of groups, where rings may be quiet
-  double one_by_one_ = 0;  // messages of calls
+  double one_by_one_ = 0;                      // messages of calls
   Replayed result_;
 };
 
