@@ -99,6 +99,18 @@ TEST_CASE("jobs: of all placements the one with the least slow-down is answered"
         doctest::Approx(shared_us / across_us));
 }
 
+// 12 jobs of two workers have more combinations of words than anybody could try.
+TEST_CASE("jobs: placements of many jobs are drawn in time") {
+  Json cluster = racks;
+  cluster.update({{"nodes", 24}, {"nodes_per_leaf", 24}});
+  Json file = {{"cluster", cluster}, {"jobs", Json::array()}};
+  for (int job = 0; job < 12; ++job) file["jobs"].push_back(ring_at(Json()));
+  const Json json = answer_with(file, {"--placements", "3"});
+  REQUIRE(json["placements"].size() == 3);
+  for (const Json& tried : json["placements"])
+    CHECK(tried["worst_slowdown"].get<double>() == doctest::Approx(1));
+}
+
 TEST_CASE("jobs: matrix and placements are refused where there is nothing to compare") {
   const auto refused = [](const Json& file, const std::vector<std::string>& more) {
     const Ran ran = ran_jobs(file, more);

@@ -121,21 +121,24 @@ class Drawing {
   }
   std::size_t moving() const { return moving_.size(); }
 
-  void draw(int64_t count) {
+  void draw(int64_t count, const Watch& watch) {
+    const int64_t most_draws = 4 * count;  // many words may come to the same places, or not fit
     const std::size_t words = placement_words.size();
     for (std::size_t word = 0; word < words && is_short_of(count); ++word)
       add_words(std::vector<std::size_t>(moving_.size(), word));
     std::vector<std::size_t> digits(moving_.size());
-    while (is_short_of((count + 1) / 2)) {
+    for (int64_t draw = 0; draw < most_draws && is_short_of((count + 1) / 2); ++draw) {
+      watch();
       std::size_t place = digits.size();
       while (place > 0 && ++digits[place - 1] == words) digits[--place] = 0;
       if (place == 0) break;  // all combinations
       add_words(digits);
     }
-    // Few nodes have few orders.
     const Random random(seed_);
-    for (int64_t draw = 0; draw < 4 * count && is_short_of(count); ++draw)
+    for (int64_t draw = 0; draw < most_draws && is_short_of(count); ++draw) {
+      watch();
       add_by_chance(random.stream(static_cast<uint64_t>(draw)));
+    }
   }
   std::vector<Trial> take() { return std::move(trials_); }
   int64_t unfit() const { return unfit_; }
@@ -268,7 +271,7 @@ TriedPlacements try_placements(const JobTrials& trials, int64_t count, const Wat
     throw InputError("--placements",
                      "the file names the workers of all jobs; leave out a \"placement\", so that "
                      "its job may move");
-  drawing.draw(count);
+  drawing.draw(count, watch);
   const std::vector<Trial> drawn = drawing.take();
   const auto results =
       worked_on<PlayedTrial>(drawn.size(), threads_for(drawn.size()), watch,
