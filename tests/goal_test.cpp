@@ -260,13 +260,15 @@ TEST_CASE("goal: labels of any kind name their operation") {
   }
 }
 
-// The reader's buffer has 256 KiB.
+// The reader's buffer has 256 KiB; behind it comes a whole one more.
 TEST_CASE("goal: words are whole wherever the reader's buffer ends") {
+  const std::string more(600'000, ' ');
   for (std::size_t size = (1U << 18U) - 60; size < (1U << 18U) + 4; ++size) {
     const std::string text = "num_ranks 2 rank 0 {/*" + std::string(size, 'x') +
-                             "*/long_label: calc 123456789.25\nsend 77b to 1}\n";
+                             "*/long_label: calc 123456789.25\nsend 77b to 1}\n" + more +
+                             "rank 1 {l1:recv 5b from 0}";
     const RankSchedule schedule = parse_goal(text, "test");
-    REQUIRE(schedule.operations().size() == 2);
+    REQUIRE(schedule.operations().size() == 3);
     REQUIRE(schedule.operations()[0].amount == 123'456'789'250);
     REQUIRE(schedule.operations()[1].amount == 77);
     REQUIRE(schedule.operations()[1].line == 2);

@@ -90,6 +90,23 @@ TEST_CASE("jobs, mixed: a layout alone is what layout says") {
   }
 }
 
+// What is reached of the links, and the constants of these GPUs.
+TEST_CASE("jobs, mixed: a layout asks NCCL's model as layout does") {
+  for (const char* text : {"tp2 dp8 zero0", "tp2 dp16 zero0"}) {
+    const double us =
+        number_of({"layout", "vit_large", "-c", "dgx_h100_4", "--gpu", "a100", "--layout", text,
+                   "--algorithm", "nccl", "--fidelity", "flow", "--format", "json"},
+                  "/layouts/0/step_us");
+    const Json file = file_of(
+        "dgx_h100_4",
+        {{{"layout",
+           {{"model", "vit_large"}, {"layout", text}, {"gpu", "a100"}, {"algorithm", "nccl"}}}}});
+    const Json answer = answer_to(file);
+    CHECK(us_of(answer, 0, "iteration_us") == doctest::Approx(us).epsilon(1e-12));
+    CHECK(answer.dump().find("rings and trees stand for") != std::string::npos);
+  }
+}
+
 // Adding up takes time here, as in `collective`.
 TEST_CASE("jobs, mixed: a collective alone is what collective says") {
   const Json cluster = {

@@ -111,6 +111,16 @@ TEST_CASE("jobs: placements of many jobs are drawn in time") {
     CHECK(tried["worst_slowdown"].get<double>() == doctest::Approx(1));
 }
 
+TEST_CASE("jobs: placements of a job with one worker can be had again") {
+  Json lone = {{"collective", {{"bytes", "1 MB"}}}, {"workers", 1}};
+  const Json file = {{"cluster", racks}, {"jobs", {lone, ring_at(Json())}}};
+  const Json json = answer_with(file, {"--placements", "4"});
+  std::vector<std::string> again;
+  for (const Json& setting : json["placements"][0]["settings"])
+    again.insert(again.end(), {"--set", setting.get<std::string>()});
+  CHECK(answer_with(file, again)["jobs"] == json["jobs"]);
+}
+
 TEST_CASE("jobs: matrix and placements are refused where there is nothing to compare") {
   const auto refused = [](const Json& file, const std::vector<std::string>& more) {
     const Ran ran = ran_jobs(file, more);

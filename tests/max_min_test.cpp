@@ -11,6 +11,7 @@
 
 #include "sim/core/random.h"
 #include "sim/net/fair_rates.h"
+#include "tests/filled_from_scratch.h"
 #include "tests/rounds.h"
 
 using namespace sgdsim;
@@ -18,53 +19,6 @@ using namespace sgdsim;
 namespace {
 
 constexpr double no_cap = 1e30;
-
-// What is here, for the reading that knows no increments.
-struct PlainNetwork {
-  std::vector<double> capacities;
-  struct PlainFlow {
-    std::vector<ResourceUse> uses;
-    double cap = no_cap;
-  };
-  std::map<uint32_t, PlainFlow> flows;
-};
-
-// Raises all rates together; who meets a limit stays there.
-std::map<uint32_t, double> filled_from_scratch(const PlainNetwork& network) {
-  std::map<uint32_t, double> rates;
-  std::map<uint32_t, bool> is_fixed;
-  for (const auto& [number, flow] : network.flows) rates[number] = 0;
-  while (is_fixed.size() < rates.size()) {
-    double level = std::numeric_limits<double>::infinity();
-    std::vector<double> levels(network.capacities.size(), level);
-    for (std::size_t r = 0; r < network.capacities.size(); ++r) {
-      double room = network.capacities[r];
-      double asked = 0;
-      for (const auto& [number, flow] : network.flows)
-        for (const ResourceUse& use : flow.uses)
-          if (use.resource == r) {
-            if (is_fixed.contains(number))
-              room -= use.share * rates[number];
-            else
-              asked += use.share;
-          }
-      if (asked > 0) levels[r] = std::max(0.0, room) / asked;
-      level = std::min(level, levels[r]);
-    }
-    for (const auto& [number, flow] : network.flows)
-      if (!is_fixed.contains(number)) level = std::min(level, flow.cap);
-    for (const auto& [number, flow] : network.flows) {
-      if (is_fixed.contains(number)) continue;
-      bool stays = flow.cap <= level;
-      for (const ResourceUse& use : flow.uses)
-        if (levels[use.resource] <= level * (1 + 1e-12)) stays = true;
-      if (!stays) continue;
-      is_fixed[number] = true;
-      rates[number] = level;
-    }
-  }
-  return rates;
-}
 
 bool is_near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(a, b) + 1e-300; }
 
@@ -326,6 +280,21 @@ TEST_CASE_TEMPLATE("max-min: a link that is full by coincidence is not fair to t
     for (const auto& [flow, rate] : filled_from_scratch(plain))
       CHECK(is_near(network.rate(flow), rate));
   }
+}
+
+// Each link is used by two flows, and each flow by two links: all of them meet, one after the
+// other.
+TEST_CASE_TEMPLATE("max-min: a chain of hundreds of thousands of flows", TestType, MaxMin,
+                   FairRates) {
+  constexpr uint32_t flows = 300'000;
+  TestType network(std::vector<double>(flows + 1, 1.0));
+  for (const uint32_t parity : {0U, 1U})
+    for (uint32_t flow = parity; flow < flows; flow += 2) {
+      const std::vector<ResourceUse> uses = {{flow, 1}, {flow + 1, 1}};
+      network.add(flow, uses, no_cap);
+    }
+  network.settle([](uint32_t, double) {});
+  for (uint32_t flow = 0; flow < flows; ++flow) REQUIRE(is_near(network.rate(flow), 0.5));
 }
 
 TEST_CASE("max-min: levels leave their queue in order, equal ones by their numbers") {

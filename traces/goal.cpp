@@ -54,7 +54,7 @@ class Words {
     if (!has_more()) return;
     std::size_t size = 0;
     if (kind_at(0) == Kind::sign)
-      size = 1;
+      has_more(++size);  // what comes next moves the buffer now, or not before the next word
     else
       while (has_more(size) && kind_at(size) == Kind::letter) ++size;
     word_ = {buffer_.data() + at_, std::min(size, longest_word + 1)};

@@ -26,5 +26,8 @@ NcclMachine nccl_communicator(const NcclBox& box, int64_t ranks, int64_t per_nod
 // pipelined chain where it sends one way along a ring. For what it leaves to switches (NVLS) the
 // same without them.
 const Algorithm& nccl_stand_in(NcclAlgorithm choice, Operation operation);
+inline constexpr char nccl_stand_in_note[] =
+    "rings and trees stand for what NCCL's model chooses; also for what it leaves to switches "
+    "(NVLS)";
 
 }  // namespace sgdsim

@@ -27,7 +27,10 @@ void FairRates::add(uint32_t flow, std::span<const ResourceUse> uses, double cap
   assert(it.count == 0 && !it.is_crowded);
   it.cap = cap;
   it.rate = 0;
-  if (!fits(uses)) return join_crowd(flow, uses);
+  if (!fits(uses)) {
+    join(flow, uses);
+    return join_all();
+  }
   it.count = static_cast<uint8_t>(uses.size());
   std::copy(uses.begin(), uses.end(), it.uses.begin());
   for (const ResourceUse& use : uses) {
@@ -79,27 +82,30 @@ double FairRates::used(uint32_t resource) const {
 // With everybody whom it meets, and whom those meet.
 void FairRates::crowd_with(uint32_t flow) {
   joining_.push_back(flow);
+  join_all();
+}
+
+void FairRates::join_all() {
   while (!joining_.empty()) {
     const uint32_t next = joining_.back();
     joining_.pop_back();
     Flow& it = flows_[next];
     if (it.is_crowded) continue;
     const std::size_t count = std::exchange(it.count, uint8_t{0});
-    join_crowd(next, std::span(it.uses).first(count));
+    join(next, std::span(it.uses).first(count));
   }
 }
 
-void FairRates::join_crowd(uint32_t flow, std::span<const ResourceUse> uses) {
+// Whom it meets will follow (join_all).
+void FairRates::join(uint32_t flow, std::span<const ResourceUse> uses) {
   flows_[flow].is_crowded = true;
   crowd_.add(flow, uses, flows_[flow].cap);
   is_crowd_changed_ = true;
-  const bool is_first = joining_.empty();
   for (const ResourceUse& use : uses) {
     Place& place = places_[use.resource];
     ++place.crowd;
     while (place.count > 0) joining_.push_back(place.flows[--place.count]);
   }
-  if (is_first && !joining_.empty()) crowd_with(flow);
 }
 
 // All whom a flow meets, and whom those meet. False if these are too many.

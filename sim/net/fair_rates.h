@@ -103,7 +103,8 @@ class FairRates {
   }
   bool fits(std::span<const ResourceUse> uses) const;
   void crowd_with(uint32_t flow);
-  void join_crowd(uint32_t flow, std::span<const ResourceUse> uses);
+  void join(uint32_t flow, std::span<const ResourceUse> uses);
+  void join_all();
   bool gather(uint32_t flow);
   Share& share_of(uint32_t resource);
   void fill_knot();

@@ -330,6 +330,7 @@ void Flows::set_rate(uint32_t message, double rate, Time now) {
     return;
   }
   it.ends = now + it.progress.until(slack());
+  are_ends_old_ = are_ends_old_ || it.is_in_heap;  // it may have been the first
   if (it.ends < it.queued || joins_crowd) queue_end(message, it.ends);
   if (!it.is_free && !is_half(it) && it.kept_ps > 0)
     plan(frees, message, now + it.progress.until(slack(), it.kept_ps));

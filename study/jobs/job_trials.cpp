@@ -208,7 +208,9 @@ class Drawing {
 
 // A list keeps the order of ranks, which text does not.
 std::string setting_text(const std::vector<int>& places) {
-  return std::is_sorted(places.begin(), places.end()) ? number_text(places) : Json(places).dump();
+  // A number alone would be no list.
+  const bool is_text = places.size() > 1 && std::is_sorted(places.begin(), places.end());
+  return is_text ? number_text(places) : Json(places).dump();
 }
 // Of a jobs file, for these places.
 std::vector<std::string> settings_of(const Trial& trial, const JobsFile& base) {

@@ -208,7 +208,7 @@ void take_work(const WorkOfJob& work, Object& fields, JobsFile& jobs, FreeWorker
   if (work.ranks() && *work.ranks() != workers)
     fields.value().fail("it has " + std::to_string(*work.ranks()) + " ranks, and " +
                         std::to_string(workers) + " workers");
-  job.work = work.on(part_of(jobs.cluster, job.places, fields.value()));
+  job.work = work.on(part_of(jobs.cluster, job.places, fields.value()), jobs.reach);
   job.notes = job.work->notes;
 }
 
@@ -279,8 +279,7 @@ JobsFile read_whole(const Json& json, const std::string& file,
   std::string cluster_file = files["cluster"];
   const Value& cluster = *given.cluster;
   Json cluster_json = inline_or_named(cluster, cluster_file);
-  const UsualReach reach =
-      has_layout(given.jobs->json()) ? add_usual_reach(cluster_json) : UsualReach{};
+  if (has_layout(given.jobs->json())) jobs.reach = add_usual_reach(cluster_json);
   jobs.cluster =
       read_cluster(cluster_file.empty() ? Value(cluster_json, cluster.file(), cluster.path())
                                         : Value(cluster_json, cluster_file, ""))
@@ -297,7 +296,7 @@ JobsFile read_whole(const Json& json, const std::string& file,
   if (list.items().size() > most_jobs)
     list.fail("more than " + std::to_string(most_jobs) + " jobs");
   for (const Value& job : list.items()) read_job(job, jobs, cluster_json, free, jobs.routes.seed);
-  if (reach.any()) jobs.jobs.front().notes.push_back(reach_text(reach));
+  if (jobs.reach.any()) jobs.jobs.front().notes.push_back(reach_text(jobs.reach));
   if (const auto& traffic = given.traffic) {
     std::string traffic_file = files["traffic"];
     const Json inside = inline_or_file(*traffic, traffic_file);

@@ -32,6 +32,7 @@ struct JobsFile {
   Fidelity fidelity = Fidelity::flow;  // or packet
   std::string transport;               // of packets
   MakeCarrier carrier;
+  UsualReach reach = {};  // that was written into the cluster
 };
 
 // A file that was opened once, to be read several times; `settings` change fields of it, as in

@@ -220,6 +220,7 @@ WorkOfJob::Parallel WorkOfJob::read_parallel(const Value& value,
                                       parallel.layout.batch(), value.where() + "/documents");
   parallel.algorithms = algorithms_in(given.algorithm, &AlgorithmChoice::add_or_nccl);
   parallel.notes = notes_on(parallel.model, parallel.sequence);
+  if (parallel.algorithms.has_nccl()) parallel.notes.emplace_back(nccl_stand_in_note);
   return parallel;
 }
 
@@ -246,12 +247,12 @@ std::optional<int64_t> WorkOfJob::ranks() const {
   return std::nullopt;
 }
 
-ScheduledWork WorkOfJob::on(const Cluster& part) const {
+ScheduledWork WorkOfJob::on(const Cluster& part, const UsualReach& reach) const {
   if (part.network.crowding().any()) where_.fail(crowding_is_for("schedules"));
   ScheduledWork work;
   if (const Goal* goal = std::get_if<Goal>(&work_)) work = of(*goal, part);
   if (const Chakra* chakra = std::get_if<Chakra>(&work_)) work = of(*chakra, part);
-  if (const Parallel* parallel = std::get_if<Parallel>(&work_)) work = of(*parallel, part);
+  if (const Parallel* parallel = std::get_if<Parallel>(&work_)) work = of(*parallel, part, reach);
   if (const Collective* collective = std::get_if<Collective>(&work_)) work = of(*collective, part);
   work.times = times_;
   const std::size_t operations = work.schedule.operations().size();
@@ -286,8 +287,11 @@ ScheduledWork WorkOfJob::of(const Chakra& chakra, const Cluster& part) const {
           .notes = read.notes()};
 }
 
-ScheduledWork WorkOfJob::of(const Parallel& parallel, const Cluster& part) const {
-  GroupTimes groups(part, parallel.layout.gpus(), parallel.algorithms);
+ScheduledWork WorkOfJob::of(const Parallel& parallel, const Cluster& part,
+                            const UsualReach& reach) const {
+  AlgorithmChoice algorithms = parallel.algorithms;
+  algorithms.nccl = nccl_view(reach, parallel.gpu);
+  GroupTimes groups(part, parallel.layout.gpus(), algorithms);
   const TrainingStep step{parallel.model, parallel.layout,    parallel.sequence,
                           parallel.gpu,   parallel.precision, parallel.documents.get()};
   try {

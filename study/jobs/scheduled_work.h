@@ -13,6 +13,7 @@
 #include "sim/core/fields.h"
 #include "sim/net/cluster.h"
 #include "sim/work/rank_schedule.h"
+#include "study/layout/usual_reach.h"
 #include "study/replay/chakra_schedule.h"
 
 namespace sgdsim {
@@ -43,7 +44,7 @@ class WorkOfJob {
 
   // Empty: as many as there are workers.
   std::optional<int64_t> ranks() const;
-  ScheduledWork on(const Cluster& part) const;
+  ScheduledWork on(const Cluster& part, const UsualReach& reach) const;
 
  private:
   struct Goal {
@@ -79,7 +80,7 @@ class WorkOfJob {
 
   ScheduledWork of(const Goal& goal, const Cluster& part) const;
   ScheduledWork of(const Chakra& chakra, const Cluster& part) const;
-  ScheduledWork of(const Parallel& parallel, const Cluster& part) const;
+  ScheduledWork of(const Parallel& parallel, const Cluster& part, const UsualReach& reach) const;
   ScheduledWork of(const Collective& collective, const Cluster& part) const;
 
   Value where_;

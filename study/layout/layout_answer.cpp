@@ -209,8 +209,7 @@ void note_formulas(const LayoutQuestion& question, LayoutAnswer& answer) {
         given && given->generation ? *given->generation : question.algorithms.nccl.generation;
     answer.notes.push_back(
         is_on_wires(question.fidelity)
-            ? "rings and trees stand for what NCCL's model chooses; also for what it leaves to "
-              "switches (NVLS)"
+            ? nccl_stand_in_note
             : "collectives take what NCCL's tuning model expects of each alone, for GPUs of the "
               "generation " +
                   std::string(name_in(gpu_generations, generation)) +

@@ -93,12 +93,6 @@ FailingTraining training_of(const LayoutWords& words, const LayoutQuestion& ques
   return training;
 }
 
-// Of the GPUs that NCCL has constants for; others count as those that compute in the same formats.
-GpuGeneration nccl_generation(const Gpu& gpu) {
-  if (gpu.fp4_flops > 0) return GpuGeneration::blackwell;
-  return gpu.fp8_flops > 0 ? GpuGeneration::hopper : GpuGeneration::ampere;
-}
-
 LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
                            const ForeignLayout* given) {
   const int64_t gpus = given != nullptr ? given->layout.gpus() : words.gpus;
@@ -138,8 +132,7 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
   space.program = named_in(training_programs, "program", words.program, "--program");
   for (const std::string& algorithm : words.algorithms)
     question.algorithms.add_or_nccl(algorithm, "--algorithm");
-  question.algorithms.nccl = {reach.inside.value_or(1), reach.between.value_or(1),
-                              nccl_generation(question.gpu)};
+  question.algorithms.nccl = nccl_view(reach, question.gpu);
   if (!words.tokens.empty()) question.tokens = parse_tokens(words.tokens, "--tokens");
   question.asks_margins = words.margins;
   if (!words.goodput.empty()) question.training.emplace(training_of(words, question));

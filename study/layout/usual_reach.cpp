@@ -23,6 +23,14 @@ UsualReach add_usual_reach(Json& cluster) {
   return {add_to(cluster, "gpu_link", reach_inside), add_to(cluster, "nic", reach_between)};
 }
 
+// Of the GPUs that NCCL has constants for; others count as those that compute in the same formats.
+NcclView nccl_view(const UsualReach& reach, const Gpu& gpu) {
+  const GpuGeneration generation = gpu.fp4_flops > 0   ? GpuGeneration::blackwell
+                                   : gpu.fp8_flops > 0 ? GpuGeneration::hopper
+                                                       : GpuGeneration::ampere;
+  return {reach.inside.value_or(1), reach.between.value_or(1), generation};
+}
+
 bool has_layout(const Json& jobs) {
   return jobs.is_array() && std::any_of(jobs.begin(), jobs.end(), [](const Json& job) {
            return job.is_object() && job.contains("layout");

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "models/collective/algorithm_choice.h"
+#include "models/training/gpu.h"
 #include "sim/core/fields.h"
 
 namespace sgdsim {
@@ -30,6 +32,8 @@ inline constexpr double reach_between = 0.9;
 // Written into the cluster of the shape nvlink_box.
 UsualReach add_usual_reach(Json& cluster);
 bool has_layout(const Json& jobs);  // of a jobs file: whether one of them is a layout
+// What NCCL's model is not told by the cluster into which that was written.
+NcclView nccl_view(const UsualReach& reach, const Gpu& gpu);
 // "Exchanges are taken to reach 80 % of the links inside nodes and 90 % of the cards ..."
 std::string reach_text(const UsualReach& reach);
 
