@@ -132,6 +132,13 @@ TEST_CASE("jobs: matrix and placements are refused where there is nothing to com
         std::string::npos);
   CHECK(refused(one, {"--placements", "10"}).find("leave out a \"placement\"") !=
         std::string::npos);
+  Json large = racks;
+  large.update({{"nodes", 20000}, {"nodes_per_leaf", 20000}});
+  Json many = ring_at(Json());
+  many["workers"] = 20000;
+  CHECK(refused({{"cluster", large}, {"jobs", {many}}}, {"--placements", "2500"})
+            .find("of jobs with 20000 workers in all, at most 2499 placements are tried") !=
+        std::string::npos);
   for (const char* count : {"0", "10001", "many"})
     CHECK(refused(one, {"--placements", count}).find("--placements") != std::string::npos);
 }

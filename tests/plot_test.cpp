@@ -354,8 +354,9 @@ TEST_CASE("sgdsim plot: a map of winners, as the sweep itself says them") {
   }
   CHECK(map({"--best", "iteration", "--where", "nodes <= 4"}).exit_code == 0);
   for (const auto& [more, sentence] : std::vector<std::pair<std::vector<std::string>, const char*>>{
-           {{"--best", "iteration", "--out", "a.svg"}, "--out: has no effect with --best"},
-           {{"--best", "colour"}, "--y: unknown column"},
+           {{"--best", "iteration", "--out", "a.svg"},
+            "--out: has no effect where --cell prints a table, or --best a map of winners"},
+           {{"--best", "colour"}, "--best: unknown column \"colour\""},
            {{"--best", "iteration", "--by", "fidelity"}, "--best: the axis strategy varies, too"},
            {{}, "--out: needed"}}) {
     const Ran refused = map(more);

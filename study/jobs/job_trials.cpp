@@ -224,6 +224,18 @@ std::vector<std::string> settings_of(const Trial& trial, const JobsFile& base) {
   return settings;
 }
 
+// The places of all workers are kept of each.
+void check_count(int64_t count, const JobsFile& base) {
+  constexpr int64_t most_places = 50'000'000;
+  int64_t workers = 1;
+  for (const JobOfFile& job : base.jobs) workers += static_cast<int64_t>(job.places.size());
+  const int64_t most = std::max<int64_t>(1, most_places / workers);
+  if (count > most)
+    throw InputError("--placements", "of jobs with " + std::to_string(workers - 1) +
+                                         " workers in all, at most " + std::to_string(most) +
+                                         " placements are tried");
+}
+
 struct PlayedTrial {
   std::vector<Duration> together;
   std::vector<std::pair<std::size_t, Duration>> alone;
@@ -273,6 +285,7 @@ TriedPlacements try_placements(const JobTrials& trials, int64_t count, const Wat
     throw InputError("--placements",
                      "the file names the workers of all jobs; leave out a \"placement\", so that "
                      "its job may move");
+  check_count(count, base);
   drawing.draw(count, watch);
   const std::vector<Trial> drawn = drawing.take();
   const auto results =
