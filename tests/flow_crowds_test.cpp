@@ -107,6 +107,7 @@ TEST_CASE("flows: many that meet, come and go, and wires whose rates change") {
     CAPTURE(round);
     for (std::size_t i = 0; i < flows.size(); ++i) {
       CAPTURE(i);
+      // Steps leave up to a thousandth of a byte, and rates count as equal within 10^-9.
       REQUIRE(played.ends[i].since_start().s() == doctest::Approx(expected[i]).epsilon(1e-7));
     }
   }

@@ -164,7 +164,7 @@ class Labels {
     if (find(label) != none) return false;
     ++count_;
     const Split split = split_of(label);
-    if (!split.is_counted || split.number >= 4 * count_ + some) {
+    if (!split.is_counted || split.number >= 4 * count_ + most_left_out) {
       others_.emplace(label, number);
       return true;
     }
@@ -184,7 +184,7 @@ class Labels {
 
  private:
   static constexpr std::size_t most_words = 8;
-  static constexpr std::size_t some = 4096;  // numbers that may be left out
+  static constexpr std::size_t most_left_out = 4096;  // numbers, besides three of four
   struct Counted {
     std::string word;
     std::vector<uint32_t> numbers;

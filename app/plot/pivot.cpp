@@ -96,12 +96,7 @@ Fields pivot_fields(const Pivot& pivot) {
 }  // namespace
 
 Pivot pivot_of(const PlotRequest& request, const std::string& cell) {
-  PlotRequest of_table = request;
-  of_table.panel = request.y;  // the other side of the table
-  of_table.y = cell;
-  of_table.options = {"--x", "--cell", "--y"};
-  PlotTable table = read_plot_table(of_table);
-  keep_where(table, request.where);
+  const PlotTable table = read_plot_table(over_both(request, cell, "--cell"));
   Pivot pivot{.x = table.x,
               .y = column_named(request.y, table.first, "--y"),
               .cell = table.y,

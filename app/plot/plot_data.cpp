@@ -124,7 +124,6 @@ std::string last_of(const std::string& path) {
 
 PlotData plot_data(const PlotRequest& request) {
   PlotTable table = read_plot_table(request);
-  keep_where(table, request.where);
   const std::vector<std::string> by = curve_axes(request, table);
   const std::string panel = panel_axis(request, table, by);
   PlotData data;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "app/plot/plot_rows.h"
 #include "sim/core/error.h"
@@ -123,6 +124,36 @@ bool varies(const std::vector<PlotRow>& rows, const std::string& axis) {
   });
 }
 
+namespace {
+
+// Leaves the rows for which all conditions hold.
+void keep_where(PlotTable& table, const std::vector<std::string>& conditions) {
+  if (conditions.empty()) return;
+  const Json& first = table.rows.front().axes;
+  std::vector<Axis> axes;
+  std::vector<std::map<std::string, int64_t>> number_of;
+  for (const std::string& name : axes_in(first)) {
+    const std::vector<Json> values = values_of(table.rows, name);
+    const Json list = values;
+    axes.emplace_back(name, Value(list, "--where", ""));
+    number_of.emplace_back();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      number_of.back().emplace(values[i].dump(), static_cast<int64_t>(i));
+  }
+  Json texts = Json::array();
+  for (const std::string& one : conditions) texts.push_back(with_whole_names(one, first));
+  const Where where(Value(texts, "--where", ""), axes, Json::object());
+  std::erase_if(table.rows, [&](const PlotRow& row) {
+    Choice choice;
+    for (std::size_t a = 0; a < axes.size(); ++a)
+      choice.push_back(number_of[a].at(row.axes.value(axes[a].field(), Json()).dump()));
+    return !where.holds(axes, choice);
+  });
+  if (table.rows.empty()) throw InputError("--where", "no row is left");
+}
+
+}  // namespace
+
 PlotTable read_plot_table(const PlotRequest& request) {
   PlotTable table;
   std::vector<std::string> shown;
@@ -154,32 +185,14 @@ PlotTable read_plot_table(const PlotRequest& request) {
   if (table.first.is_null()) throw InputError(request.file, "no row has a result");
   if (table.rows.empty())
     throw InputError(request.options.y, "no row has a number in the column " + table.y);
+  keep_where(table, request.where);
   return table;
 }
 
-void keep_where(PlotTable& table, const std::vector<std::string>& conditions) {
-  if (conditions.empty()) return;
-  const Json& first = table.rows.front().axes;
-  std::vector<Axis> axes;
-  std::vector<std::map<std::string, int64_t>> number_of;
-  for (const std::string& name : axes_in(first)) {
-    const std::vector<Json> values = values_of(table.rows, name);
-    const Json list = values;
-    axes.emplace_back(name, Value(list, "--where", ""));
-    number_of.emplace_back();
-    for (std::size_t i = 0; i < values.size(); ++i)
-      number_of.back().emplace(values[i].dump(), static_cast<int64_t>(i));
-  }
-  Json texts = Json::array();
-  for (const std::string& one : conditions) texts.push_back(with_whole_names(one, first));
-  const Where where(Value(texts, "--where", ""), axes, Json::object());
-  std::erase_if(table.rows, [&](const PlotRow& row) {
-    Choice choice;
-    for (std::size_t a = 0; a < axes.size(); ++a)
-      choice.push_back(number_of[a].at(row.axes.value(axes[a].field(), Json()).dump()));
-    return !where.holds(axes, choice);
-  });
-  if (table.rows.empty()) throw InputError("--where", "no row is left");
+PlotRequest over_both(PlotRequest request, const std::string& value, const char* option) {
+  request.panel = std::exchange(request.y, value);
+  request.options = {"--x", option, "--y"};
+  return request;
 }
 
 std::vector<std::string> curve_axes(const PlotRequest& request, const PlotTable& table) {

@@ -42,10 +42,11 @@ struct PlotTable {
   int64_t without_result = 0;
 };
 
-// InputError if the file or a column cannot be used.
+// Rows for which all conditions hold. InputError if the file or a column cannot be used.
 PlotTable read_plot_table(const PlotRequest& request);
-// Leaves the rows for which all conditions hold.
-void keep_where(PlotTable& table, const std::vector<std::string>& conditions);
+// For a table or map over --x and --y: of each place it has the column `value`, which `option`
+// names.
+PlotRequest over_both(PlotRequest request, const std::string& value, const char* option);
 
 std::vector<std::string> axes_in(const Json& axes);
 bool varies(const std::vector<PlotRow>& rows, const std::string& axis);

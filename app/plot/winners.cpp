@@ -71,12 +71,8 @@ bool is_of_bound(const PlotRow& row) {
 }
 
 Winners winners_of(const PlotRequest& request, const std::string& best) {
-  PlotRequest of_table = request;
-  of_table.panel = request.y;  // the other side of the map
-  of_table.y = best;
-  of_table.options = {"--x", "--best", "--y"};
-  PlotTable table = read_plot_table(of_table);
-  keep_where(table, request.where);
+  const PlotRequest of_table = over_both(request, best, "--best");
+  const PlotTable table = read_plot_table(of_table);
   const std::string down = column_named(request.y, table.first, "--y");
   std::vector<std::string> used = curve_axes(of_table, table);
   if (used.empty()) throw InputError("--by", "nothing is compared in these rows; say which column");

@@ -101,11 +101,8 @@ class MltConversation final : public Conversation {
     order_ = connection_->begun++;
     // Drawn once for each packet, so that it is the same when it is sent again.
     if (important_ < 1)
-      draws_ = Random(rules_.seed)
-                   .stream(static_cast<uint64_t>(parcel().from))
-                   .stream(static_cast<uint64_t>(parcel().to))
-                   .stream(parcel().flow)
-                   .stream(order_)
+      draws_ = Random::of(rules_.seed, {static_cast<uint64_t>(parcel().from),
+                                        static_cast<uint64_t>(parcel().to), parcel().flow, order_})
                    .bits();
     get_in_line(now);
   }

@@ -120,9 +120,8 @@ double FactorDistribution::draw(Random& random) const {
 
 WorkerFactors::WorkerFactors(const WorkerModel& model, double fixed, uint64_t seed, int worker,
                              int iteration)
-    : random_(model.is_random() ? Random(seed)
-                                      .stream(static_cast<uint64_t>(worker))
-                                      .stream(static_cast<uint64_t>(iteration))
+    : random_(model.is_random() ? Random::of(seed, {static_cast<uint64_t>(worker),
+                                                    static_cast<uint64_t>(iteration)})
                                 : Random(0)),
       jitter_(&model.jitter.factor),
       factor_(fixed),

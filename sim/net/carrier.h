@@ -47,7 +47,8 @@ class Carrier {
   virtual Duration notice(const Leg& leg) const = 0;
   virtual void want(uint32_t message, Time now) = 0;
   virtual Report happen(const Event& event, Time now) = 0;
-  // Into the cache: what an event is about that comes soon; and then what that says is needed.
+  // Whether it has more messages than the cache holds. Then, into the cache: what an event is about
+  // that comes soon; and later what that says is needed.
   virtual bool fetches() const { return false; }
   virtual void fetch(const Event&) const {}
   virtual void fetch_for(const Event&) const {}

@@ -108,11 +108,10 @@ void Packets::start(Conversation& conversation, Time now) {
   conversation.begun_ = now;
   const Parcel& parcel = conversation.parcel_;
   if (setup_.spray == Spray::per_flow)
-    conversation.own_way_ = static_cast<uint32_t>(Random(setup_.seed)
-                                                      .stream(static_cast<uint64_t>(parcel.from))
-                                                      .stream(static_cast<uint64_t>(parcel.to))
-                                                      .stream(parcel.flow)
-                                                      .bits());
+    conversation.own_way_ = static_cast<uint32_t>(
+        Random::of(setup_.seed, {static_cast<uint64_t>(parcel.from),
+                                 static_cast<uint64_t>(parcel.to), parcel.flow})
+            .bits());
   if (parcel.from != parcel.to) return conversation.begin(now);
   conversation.is_finished_ = true;
   if (!conversation.has_left_) plan(left, conversation.number_, now);

@@ -123,14 +123,14 @@ class Clockwork {
     if (report.news == Carrier::News::nothing) return;
     with(clock_.owners_[report.message], [&](auto& actor) {
       if constexpr (requires { actor.hear(report, now); }) {
-        if (std::exchange(report.news, second_of(report.news)) == Carrier::News::both)
-          actor.hear({Carrier::News::sender_free, report.message, report.delivered}, now);
+        if (report.news == Carrier::News::both) {
+          report.news = Carrier::News::sender_free;
+          actor.hear(report, now);
+          report.news = Carrier::News::arrived;
+        }
         actor.hear(report, now);
       }
     });
-  }
-  static Carrier::News second_of(Carrier::News news) {
-    return news == Carrier::News::both ? Carrier::News::arrived : news;
   }
   template <class F>
   void with(uint32_t wanted, const F& f) {

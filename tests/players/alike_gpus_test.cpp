@@ -62,6 +62,20 @@ Transformer draw_model(Random& random) {
   return model;
 }
 
+// What a layout is simulated with.
+struct Drawn {
+  Layout layout;
+  Transformer model;
+  Cluster cluster;
+  Gpu gpu = some_gpu();
+
+  Drawn(Random& random, const std::string& text)
+      : layout(parse_layout(text, "")),
+        model(draw_model(random)),
+        cluster(draw_cluster(random, layout.gpus())) {}
+  TrainingStep step() const { return {model, layout, 2048, gpu, Precision::bf16}; }
+};
+
 }  // namespace
 
 TEST_CASE("alike GPUs: random layouts on wires as where every GPU is played") {
@@ -77,11 +91,8 @@ TEST_CASE("alike GPUs: random layouts on wires as where every GPU is played") {
     const std::string text = sizes[random.below(sizes.size())] + " dp" +
                              std::to_string(1 << random.below(4)) + how[random.below(how.size())];
     CAPTURE(text);
-    const Layout layout = parse_layout(text, "");
-    const Transformer model = draw_model(random);
-    const Cluster cluster = draw_cluster(random, layout.gpus());
-    const Gpu gpu = some_gpu();
-    const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
+    const Drawn drawn(random, text);
+    const TrainingStep step = drawn.step();
     LayoutPlay play;
     if (random.below(3) == 0) play.workers.slowness = {{static_cast<int>(random.below(2)), 1.25}};
     StepWires all;
@@ -89,9 +100,9 @@ TEST_CASE("alike GPUs: random layouts on wires as where every GPU is played") {
     StepWires some = all;
     all.reduction = Reduction::never;
     some.reduction = Reduction::always;
-    GroupTimes groups(cluster, layout.gpus());
-    const StepOnWires every = play_on_wires(step, cluster, groups, all, play);
-    const StepOnWires alike = play_on_wires(step, cluster, groups, some, play);
+    GroupTimes groups(drawn.cluster, drawn.layout.gpus());
+    const StepOnWires every = play_on_wires(step, drawn.cluster, groups, all, play);
+    const StepOnWires alike = play_on_wires(step, drawn.cluster, groups, some, play);
     CHECK(every.classes == 0);
     CHECK(alike.messages == every.messages);
     CHECK(alike.wire_B == doctest::Approx(every.wire_B).epsilon(1e-12));
@@ -122,23 +133,20 @@ TEST_CASE("quiet rings: random layouts with slow GPUs as where every message is 
     const std::string text = sizes[random.below(sizes.size())] + " dp" +
                              std::to_string(1 + random.below(8)) + how[random.below(how.size())];
     CAPTURE(text);
-    const Layout layout = parse_layout(text, "");
-    const Transformer model = draw_model(random);
-    const Cluster cluster = draw_cluster(random, layout.gpus());
-    const Gpu gpu = some_gpu();
-    const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
+    const Drawn drawn(random, text);
+    const TrainingStep step = drawn.step();
     LayoutPlay play;
     for (uint64_t slow = 1 + random.below(3); slow > 0; --slow)
       play.workers.slowness.push_back(
-          {static_cast<int>(random.below(static_cast<uint64_t>(layout.gpus()))),
+          {static_cast<int>(random.below(static_cast<uint64_t>(drawn.layout.gpus()))),
            1 + 0.1 * static_cast<double>(1 + random.below(9))});
     StepWires every;
     every.routes.routing = random.below(2) == 0 ? Routing::split : Routing::by_destination;
     StepWires some = every;
     every.reduction = Reduction::never;
-    GroupTimes groups(cluster, layout.gpus());
-    const StepOnWires all = play_on_wires(step, cluster, groups, every, play);
-    const StepOnWires rings = play_on_wires(step, cluster, groups, some, play);
+    GroupTimes groups(drawn.cluster, drawn.layout.gpus());
+    const StepOnWires all = play_on_wires(step, drawn.cluster, groups, every, play);
+    const StepOnWires rings = play_on_wires(step, drawn.cluster, groups, some, play);
     CHECK(all.in_rings == 0);
     CHECK(rings.messages == all.messages);
     CHECK(rings.wire_B == doctest::Approx(all.wire_B).epsilon(1e-12));
