@@ -192,6 +192,16 @@ class Mistakes(unittest.TestCase):
                 timer.cancel()
         return caught.exception, time.monotonic() - pressed[0]
 
+    def test_ctrl_c_while_an_answer_goes_is_heard(self):
+        class Holder:
+            pass
+
+        holder = Holder()
+        sgdsim.native.give_back(holder, ctypes.CDLL(None)["raise"], int(signal.SIGINT))
+        with self.assertRaises(KeyboardInterrupt):
+            del holder
+            time.sleep(1)
+
     def test_ctrl_c_ends_a_long_answer(self):
         packets = dict(fidelity="packet", set={"cluster.nodes": 16, "iterations": 50})
         cases = [str(file) for file in pathlib.Path("models/collective/data").glob("tcp_star_*.json")]

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import threading
+import weakref
 
 _Progress = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _nobody = _Progress()
@@ -73,14 +74,38 @@ _sgdsim = _open()
 version = _sgdsim.sgdsim_version().decode()
 
 
+class _Lent(weakref.ref):
+    """What the library lent to a holder. Its callback is a function of the library, so no line of Python runs when the
+    holder goes: a Ctrl-C that arrives in a __del__ would be dropped."""
+
+    __slots__ = ("_as_parameter_",)
+
+
+_lent = {}  # by id: two of one holder are equal
+_most_lent = 64
+
+
+def give_back(holder, function, argument):
+    """Calls a function of the library with argument when holder is gone."""
+    global _most_lent
+    if len(_lent) > _most_lent:
+        for key, one in list(_lent.items()):
+            if one() is None:
+                _lent.pop(key, None)
+        _most_lent = 2 * len(_lent) + 64
+    lent = _Lent(holder, function)
+    lent._as_parameter_ = argument
+    _lent[id(lent)] = lent
+
+
 class Reply:
     """An answer in the library's memory."""
 
-    __slots__ = ("_handle", "code", "raised", "stopped", "interrupt", "_free")
+    __slots__ = ("_handle", "code", "raised", "stopped", "interrupt", "__weakref__")
 
     def __init__(self, command, fields, progress=None):
         """progress(done, total) is called now and then; if it returns False, the answer ends there."""
-        self._handle, self._free = ctypes.c_void_p(), _sgdsim.sgdsim_free
+        self._handle = ctypes.c_void_p()
         self.raised, self.stopped, self.interrupt = None, False, None
         is_main = threading.current_thread() is threading.main_thread()
         # Python would raise KeyboardInterrupt anywhere in look(), where ctypes drops it: a note is taken instead.
@@ -108,9 +133,7 @@ class Reply:
         finally:
             if before is not None:
                 signal.signal(signal.SIGINT, before)
-
-    def __del__(self):
-        self._free(self._handle)
+            give_back(self, _sgdsim.sgdsim_free, self._handle)
 
     @property
     def json(self):

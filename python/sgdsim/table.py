@@ -39,13 +39,10 @@ class _Memory:
             for read, into in ((stream.get_schema, self.schema), (stream.get_next, self.array)):
                 if read(ctypes.byref(stream), ctypes.byref(into)) != 0:
                     raise MemoryError(stream.get_last_error(ctypes.byref(stream)).decode())
+                if into.release:
+                    native.give_back(self, into.release, ctypes.pointer(into))
         finally:
             stream.release(ctypes.byref(stream))
-
-    def __del__(self):
-        for part in (self.schema, self.array):
-            if part.release:
-                part.release(ctypes.byref(part))
 
 
 class Column:
