@@ -21,7 +21,8 @@ std::vector<std::string> words_of(const Value& value, const Field& field) {
   const bool are_files = field.option_words() != nullptr && field.option_words()[0] != '-';
   std::vector<std::string> words;
   if (value.json().is_object() && !are_files)
-    for (const auto& [path, one] : value.entries()) words.push_back(path + "=" + word_of(one));
+    for (const auto& [path, one] : value.entries())
+      words.push_back(path + "=" + (one.json().is_null() ? "null" : word_of(one)));
   else if (is_list(value.json()))
     value.for_each_item([&](const Value& one) { words.push_back(word_of(one)); });
   else

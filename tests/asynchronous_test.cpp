@@ -298,6 +298,43 @@ TEST_CASE("asynchronous: one worker, and two that share the port of a server, by
   CHECK(std::abs((in_turn.iterations[1] - Duration::us(10'400 - 5000 + 8)).ps()) <= 4);
 }
 
+// A server on the first of four workers, 1 MB at 1 Gbit/s: 8 ms a message. That worker sends
+// nothing: it updates every 0.4 ms. The others share the server's port: one of them every 8 ms. In
+// an iteration, 4 of these 20 + 1 updates in 8 ms, the port carries a message of those each way.
+// With a bound all go at the pace of the port, three messages an iteration. Two servers on two
+// workers: each sends half and pulls half.
+TEST_CASE("asynchronous: servers on workers have their own gradients for nothing") {
+  const Json cluster = {{"shape", "single_switch"},
+                        {"nodes", 4},
+                        {"nic", {{"latency", "0 us"}, {"bandwidth", "1 Gbps"}}}};
+  Json experiment = experiment_of(cluster, {{"servers", 1}, {"placement", "co_located"}});
+  experiment["trace"]["layers"][0]["forward"] = "400 us";
+  experiment["trace"]["layers"][0]["backward"] = "0 us";
+  experiment["iterations"] = 420;
+  const auto step_at = [](Json json, const char* fidelity) {
+    json["fidelity"] = fidelity;
+    return simulate_step(read_experiment(resolve_experiment(Value(json, "t", ""), {})).question());
+  };
+  Json bound = experiment;
+  bound["synchronization"] = {{"name", "ssp"}, {"staleness", 3}};
+  Json two = experiment;
+  two["cluster"]["nodes"] = 2;
+  two["collective"]["parameter_server"]["servers"] = 2;
+  for (const char* fidelity : {"closed_form", "message", "flow"}) {
+    CAPTURE(fidelity);
+    const auto mean_us = [&](const Json& json) {
+      const StepResult result = step_at(json, fidelity);
+      return result.total().us() / static_cast<double>(result.iterations.size());
+    };
+    CHECK(mean_us(experiment) == doctest::Approx(8000. * 4 / 21).epsilon(0.005));
+    CHECK(mean_us(bound) == doctest::Approx(24'000).epsilon(0.005));
+    CHECK(mean_us(two) == doctest::Approx(8400).epsilon(0.005));
+    if (std::string_view(fidelity) == "closed_form") continue;
+    CHECK(step_at(experiment, fidelity).wire_B == doctest::Approx(2e6 * 4 / 21).epsilon(0.02));
+  }
+  CHECK(step_at(experiment, "closed_form").quality.staleness_max == 62);  // 20 + 1 over 1/3, less 1
+}
+
 TEST_CASE("asynchronous: bytes are conserved and no link has more than it can carry") {
   Random random(18);
   for (int tries = 0; tries < 60; ++tries) {

@@ -136,7 +136,7 @@ constexpr double activation_B = 2. * 4096 * 4096;
 TEST_CASE("breaks: NVLink of a tensor-parallel node, in load and at half, by its bytes") {
   // Two pairs of a gather and a scatter a layer and pass, each (t - 1) / t of an activation.
   const double bytes = 4 * layers_of_8b * 2 * 2 * 2 * activation_B * 7 / 8;
-  const Json json = layout_of("tp8 ga4 sp", {"--breaks"});
+  const Json json = layout_of("tp8 dp1 ga4 sp", {"--breaks"});
   const Json& line = json["layouts"][0];
   const double step_us = line["step_us"];
   const double busy_us = 1e6 * bytes / gpu_link_Bps;

@@ -426,4 +426,16 @@ TEST_CASE("goodput command: times of trainings") {
     CHECK_THROWS_AS(parse_span(bad, "x"), InputError);
 }
 
+// Without failures a step and a save take what they take, however long the save; three hours beside
+// eight seconds, on a node that fails twice a year, too.
+TEST_CASE("goodput command: long saves are no failures") {
+  const Json none =
+      asked({"--step", "100ms", "--steps", "1", "--nodes", "256", "--failures", "rsc1_a100",
+             "--set", "rate_factor=0", "--set", "save.stall=5min", "--set", "save.durable=0s"});
+  CHECK(none["wall"]["mean_days"].get<double>() * 86'400 == doctest::Approx(300.1).epsilon(1e-6));
+  const Json rare = asked({"--step", "8s", "--steps", "1", "--nodes", "1", "--failures",
+                           "rsc1_a100", "--set", "save.stall=3h", "--set", "save.durable=0s"});
+  CHECK(rare["wall"]["mean_days"].get<double>() * 86'400 == doctest::Approx(10'808).epsilon(0.02));
+}
+
 }  // namespace sgdsim::goodput_command

@@ -262,4 +262,35 @@ TEST_CASE("jobs, mixed: what is refused") {
         std::string::npos);
 }
 
+TEST_CASE("jobs, mixed: a collective alone takes what its own command says, on any network") {
+  for (const char* network : {"nccl", "tcp", "paper"}) {
+    for (const auto& [algorithm, operation] :
+         {std::pair("direct", "alltoall"), std::pair("ring", "allreduce"),
+          std::pair("lp", "broadcast"), std::pair("double_binary_tree", "allreduce")}) {
+      for (const char* size : {"1 KiB", "3 MiB"}) {
+        CAPTURE(network);
+        CAPTURE(algorithm);
+        CAPTURE(size);
+        const Json cluster = {{"shape", "single_switch"},
+                              {"nodes", 2},
+                              {"gpus_per_node", 4},
+                              {"network", network},
+                              {"gpu_link", {{"latency", "1 us"}, {"bandwidth", "100 GBps"}}},
+                              {"nic", {{"latency", "5 us"}, {"bandwidth", "100 Gbps"}}}};
+        const Temporary file(Temporary::Kind::file, cluster.dump());
+        const double alone =
+            number_of({"collective", "-a", algorithm, "--op", operation, "-n", size, "-c",
+                       file.name(), "--fidelity", "flow", "--format", "json"},
+                      "/time_us");
+        const Json job = {
+            {"name", "a"},
+            {"workers", 8},
+            {"collective", {{"bytes", size}, {"algorithm", algorithm}, {"operation", operation}}}};
+        const double us = us_of(answer_to(file_of(cluster, {job})), 0, "iteration_us");
+        CHECK(us == doctest::Approx(alone).epsilon(1e-9));
+      }
+    }
+  }
+}
+
 }  // namespace sgdsim

@@ -50,14 +50,14 @@ TEST_CASE("jobs: settings below a path") {
     CHECK(changed["jobs"] != plain["jobs"]);
     CHECK(answer_of(paths, settings) == changed);
   }
-  // One that names another file, and one that changes it: in the order in which they stand.
+  // One that names another file, and one that changes it.
   Json far = racks;
   far["uplink"]["latency"] = "50 us";
   put("far.json", far);
   CHECK(answer_of(paths, {"cluster=far.json", "cluster.nic.latency=7 us"}) ==
         answer_of(whole, {"cluster.uplink.latency=50 us", "cluster.nic.latency=7 us"}));
   CHECK(answer_of(paths, {"cluster.nic.latency=7 us", "cluster=far.json"}) ==
-        answer_of(whole, {"cluster.uplink.latency=50 us"}));
+        answer_of(paths, {"cluster=far.json", "cluster.nic.latency=7 us"}));  // the whole first
   // What the file refuses is refused with its name, and a file that is not there, too.
   for (const auto& [setting, part] : std::vector<std::pair<std::string, std::string>>{
            {"cluster.nodes=x", "--set cluster.nodes=x: expected a whole number"},

@@ -108,6 +108,11 @@ TEST_CASE("nccl log: what is no row, and what is a broken one") {
       {"print within",
        "8192 2048 float sum -1 20.50 0.20 0.30 host:1 NCCL INFO 0 19.50 0.21 0.32 0", 1},
       {"a word for a number", "8192 2048 float sum -1 20.50 0.20 abc 0 19.50 0.21 0.32 0", 1},
+      {"a negative time", "8192 2048 float sum -1 -20.50 0.40 0.60 0 19.50 0.42 0.64 0", 1},
+      {"no time", "8192 2048 float sum -1 nan 0.40 0.60 0 19.50 0.42 0.64 0", 1},
+      {"wrong results", "8192 2048 float sum -1 20.50 0.40 0.60 7 19.50 0.42 0.64 0", 1},
+      {"wrong results in place", "8192 2048 float sum -1 20.50 0.40 0.60 0 19.50 0.42 0.64 1999",
+       1},
       {"a digit lost in the time",
        "8388608 2097152 float sum -1 4.2 99.52 174.16 0 83.22 100.8 176.4 0", 1},
   };

@@ -23,6 +23,14 @@ TEST_CASE("settings: both names in one value are still refused, by the reader") 
   CHECK(json["nic"].size() == 2);
 }
 
+TEST_CASE("settings: whole objects first, then what is in them") {
+  CHECK(outer_first({"a.b.c=1", "d=2.5.1", "a.b=3", "a.b.c=4", "=x", "no"}) ==
+        std::vector<std::string>{"d=2.5.1", "=x", "no", "a.b=3", "a.b.c=1", "a.b.c=4"});
+  Json json = Json::object();
+  apply_settings(json, {"strategy.bucket=1 MiB", R"(strategy={"name": "ddp"})"});
+  CHECK(json["strategy"] == Json{{"name", "ddp"}, {"bucket", "1 MiB"}});
+}
+
 // A setting may name another file, and the next one a field of what stands there.
 TEST_CASE("settings: one that names a file, and one below it") {
   const auto iteration_of = [](const std::vector<std::string>& settings) {
@@ -37,7 +45,7 @@ TEST_CASE("settings: one that names a file, and one below it") {
   const std::string cluster = "cluster=" SGDSIM_SOURCE_DIR "/topologies/data/gtopk_1gbe_32.json";
   const std::string nodes = "cluster.nodes=4";
   CHECK(iteration_of({cluster, nodes}) != iteration_of({cluster}));
-  CHECK(iteration_of({nodes, cluster}) == iteration_of({cluster}));
+  CHECK(iteration_of({nodes, cluster}) == iteration_of({cluster, nodes}));  // the whole first
   const Ran whole =
       run_sgdsim({"run", "app/experiments/googlenet_k80.json", "-c",
                   "topologies/data/gtopk_1gbe_32.json", "--set", nodes, "--format", "json"});

@@ -115,4 +115,26 @@ TEST_CASE("pivot: refusals say what to type") {
       "--format: is for --cell"));
 }
 
+TEST_CASE("pivot: CSV as spreadsheets write it, and what is no table") {
+  const std::vector<std::string> words = {"--x", "x", "--y", "y", "--cell", "v", "--format", "csv"};
+  const std::string plain = pivoted("x,y,v\n1,a,5\n", words).out;
+  for (const char* text : {"\xef\xbb\xbfx,y,v\n1,a,5\n", "x, y, v\r\n1, a, 5\r\n",
+                           "\"x\" , \"y\",\"v\"\n 1,\"a\" ,\t5\n"}) {
+    CAPTURE(text);
+    const Ran ran = pivoted(text, words);
+    CHECK(ran.exit_code == 0);
+    CHECK(ran.out == plain);
+  }
+  for (const auto& [text, says] :
+       {std::pair("x,y,v\n1,\xe9,5\n", "a cell is not UTF-8"),
+        std::pair("x,y,v\n1,\"\x01\",5\n", "control character"),
+        std::pair("x,y,v,v\n1,a,5,6\n", "the title \"v\" stands there twice"),
+        std::pair("x,y,v\n1,\"a\"b,5\n", "behind the closing quote")}) {
+    CAPTURE(says);
+    const Ran ran = pivoted(text, words);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.log.find(says) != std::string::npos);
+  }
+}
+
 }  // namespace sgdsim

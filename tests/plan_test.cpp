@@ -1,4 +1,5 @@
-// `sgdsim plan`: every line names the run that gives it.
+// `sgdsim plan`: every line names the run that gives it; and what neither it nor `advise` puts
+// first.
 #include <doctest/doctest.h>
 
 #include "sim/core/json.h"
@@ -6,11 +7,26 @@
 
 using namespace sgdsim;
 
+namespace {
+
+Json answer_of_advise(const std::vector<std::string>& words) {
+  const Ran ran = run_sgdsim(words);
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  return Json::parse(ran.out);
+}
+
+}  // namespace
+
 TEST_CASE("plan: the command of a line gives that line") {
   const std::string small = "topologies/data/mgwfbp_paper_10gbe.json";
   const std::vector<std::vector<std::string>> questions = {
       {"app/experiments/googlenet_k80.json", "--set", "cluster.nodes=64"},
       {"app/experiments/resnet50_servers_18.json"},
+      // How many messages are in flight follows from the strategy, the servers and the network.
+      {"app/experiments/googlenet_k80.json", "--set", "cluster.network=gloo"},
+      {"app/experiments/googlenet_k80.json", "--set", "cluster.network=tcp", "--set",
+       R"(collective={"parameter_server": {"servers": 1, "placement": "dedicated"}})"},
       {"app/experiments/alexnet_pipe_sgd.json", "--set", "iterations=3"},
       {"app/experiments/alexnet_gtopk_1gbe.json", "--also", "compression=truncate16"},
       {"app/experiments/googlenet_k80.json", "--set",
@@ -43,4 +59,20 @@ TEST_CASE("plan: the command of a line gives that line") {
     }
     CHECK(compared >= (in_one ? 1 : 8));
   }
+}
+
+// The closed form of double_binary_tree moves a byte once where every all-reduce moves 2 (P-1)/P.
+TEST_CASE("advise: what no program reaches is no advice") {
+  const std::vector<std::string> words = {"advise",   "resnet50_v100", "-c",
+                                          "10gbe_16", "--format",      "json"};
+  const std::string tree = "double_binary_tree";
+  const Json quick = answer_of_advise(words);
+  for (const Json& line : quick["lines"]) CHECK(line.dump().find(tree) == std::string::npos);
+  CHECK(quick.dump().find(tree) != std::string::npos);  // left out, with the reason
+  std::vector<std::string> simulated = words;
+  simulated.insert(simulated.end(), {"--fidelity", "message"});
+  CHECK(answer_of_advise(simulated)["lines"].dump().find(tree) != std::string::npos);
+  const Ran ran = run_sgdsim({"run", "resnet50_v100", "-c", "10gbe_16", "--fidelity", "closed_form",
+                              "--set", "collective=" + tree});
+  CHECK(ran.log.find("the published form of " + tree) != std::string::npos);
 }

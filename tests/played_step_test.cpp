@@ -321,12 +321,12 @@ TEST_CASE("sgdsim layout: what playing refuses") {
     CHECK(ran.exit_code == 2);
     return ran.log;
   };
-  const std::string slow = R"({"slow": [{"worker": 8, "factor": 2}]})";
+  const std::string slow = R"({"slow": [{"worker": 32, "factor": 2}]})";
   CHECK(log_of({"--gantt"}, false).find("--gantt: has no effect without") != std::string::npos);
   CHECK(log_of({"--workers", slow}, false).find("--workers: has no effect") != std::string::npos);
   CHECK(log_of({"--seed", "1"}, true).find("--seed: has no effect") != std::string::npos);
   CHECK(log_of({"--seed", "1"}, false).find("--seed: has no effect") != std::string::npos);
-  CHECK(log_of({"--workers", slow}, true).find("none of the 8 GPUs") != std::string::npos);
+  CHECK(log_of({"--workers", slow}, true).find("none of the 32 GPUs") != std::string::npos);
   CHECK(log_of({"--iterations", "3"}, true).find("without random --workers") != std::string::npos);
   CHECK(log_of({"--gantt", "--format", "json"}, true).find("is for people") != std::string::npos);
   CHECK(log_of({"--workers", "{"}, true).starts_with("sgdsim: --workers"));

@@ -118,6 +118,53 @@ TEST_CASE("databases: a killed sweep leaves whole batches") {
   CHECK(count_in(out, "SELECT max(point) FROM points") == 39998);
 }
 
+// What a killed sweep had written beside its file is not put into another one.
+TEST_CASE("databases: a new file has nothing of a killed sweep") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string out = folder.name() + "/killed.db", other = folder.name() + "/other.db";
+  sweep(other);
+  for (const std::string replace : {"sweep", "merge", "merge without the file"}) {
+    CAPTURE(replace);
+    std::filesystem::remove(out);
+    const std::string words = " sweep " + k80 + " -q --axis cluster.nodes=2..40000:1 --out " + out;
+    run_shell_line("\"" SGDSIM_PROGRAM "\"" + words + " & sleep 1; kill -9 $!; wait $!");
+    REQUIRE(std::filesystem::exists(out + "-wal"));
+    if (replace == "merge without the file") std::filesystem::remove(out);
+    const Ran ran = replace == "sweep" ? sweep(out, {"--force"})
+                                       : call_sgdsim({"merge", other, "--force", "--out", out});
+    CHECK(ran.exit_code == (replace == "sweep" ? 1 : 0));
+    CHECK(!std::filesystem::exists(out + "-wal"));
+    CHECK(points_in(out) == points_in(other));
+  }
+}
+
+TEST_CASE("databases: one alone becomes lines, or a table") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string at = folder.name() + "/";
+  sweep(at + "a.jsonl");
+  sweep(at + "a.db");
+  const auto merged = [&](const std::string& part, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"merge", at + part};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = call_sgdsim(words);
+    CHECK(ran.exit_code == 0);
+    return ran.out;
+  };
+  const std::vector<std::string> columns = {"--columns", "cluster.nodes,strategy,iteration_ps"};
+  CHECK(merged("a.db", columns) == merged("a.jsonl", columns));
+  CHECK(call_sgdsim({"merge", at + "a.db", "--out", at + "b.jsonl"}).exit_code == 0);
+  CHECK(points_in(at + "b.jsonl") == points_in(at + "a.jsonl"));
+}
+
+TEST_CASE("databases: a name is a name, and no address") {
+  const Temporary folder(Temporary::Kind::folder);
+  const Ran ran = run_shell_line("cd " + folder.name() + "; \"" SGDSIM_PROGRAM "\" sweep " + k80 +
+                                 " -q --axis cluster.nodes=2,3 --out 'file:q.db?mode=memory.db' && "
+                                 "\"" SGDSIM_PROGRAM "\" merge 'file:q.db?mode=memory.db'");
+  CHECK(ran.exit_code == 0);
+  CHECK(std::count(ran.out.begin(), ran.out.end(), '\n') == 2);
+}
+
 TEST_CASE("databases: shards of both kinds are merged") {
   const Temporary folder(Temporary::Kind::folder);
   const std::string at = folder.name() + "/";

@@ -340,9 +340,10 @@ TEST_CASE("fields: words are texts, numbers, objects and lists") {
     read_words(object, fields);
     object.done();
   };
-  read(R"({"text": 1.5, "list": {"a.b": 2, "c": "x", "d": [1, 2]}, "flag": false, "whole": 5})");
+  read(
+      R"({"text": 1.5, "list": {"a.b": 2, "c": "x", "d": [1, 2], "e": null}, "flag": false, "whole": 5})");
   CHECK(text == "1.5");
-  CHECK(list == std::vector<std::string>{"a.b=2", "c=x", "d=[1,2]"});
+  CHECK(list == std::vector<std::string>{"a.b=2", "c=x", "d=[1,2]", "e=null"});
   CHECK(!flag);
   CHECK(whole == 5);
   CHECK(!seed);

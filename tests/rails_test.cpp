@@ -5,6 +5,7 @@
 #include "models/collective/options.h"
 #include "models/collective/simulate.h"
 #include "tests/cluster_cases.h"
+#include "tests/run_program.h"
 #include "topologies/cluster_file.h"
 
 namespace sgdsim {
@@ -145,6 +146,34 @@ TEST_CASE("rails: further nodes leave those that there are as they are") {
       if (from != to) CHECK(larger.network.between(from, to) == cluster.network.between(from, to));
   // A part of a pod, as a small job on a large cluster has it.
   CHECK(cluster.network.first(3).workers() == 3);
+}
+
+// Without PXN every message of a ring through nodes changes rails, so that 16 cards meet at the
+// uplinks of one rail: eight times too few for them.
+TEST_CASE("rails: rings of layouts pay the uplinks that they cross") {
+  Json json = json_of({"no PXN", 16, 4, 16, 1, 8, false});
+  for (const auto& [pxn, per_pod] :
+       {std::pair(false, 16), std::pair(false, 4), std::pair(true, 4)}) {
+    CAPTURE(pxn);
+    CAPTURE(per_pod);
+    json["pxn"] = pxn;
+    json["nodes_per_pod"] = per_pod;
+    const Temporary file(Temporary::Kind::file, json.dump());
+    for (const char* layout : {"dp64 zero0 overlap=off", "tp4 dp16 zero0 overlap=off sp"}) {
+      CAPTURE(layout);
+      const auto step_us = [&](const char* fidelity) {
+        const Ran ran = call_sgdsim({"layout", "llama3.1_8b", "-c", file.name(), "--gpus", "64",
+                                     "--layout", layout, "--memory", "5000GB", "--sequence", "2048",
+                                     "--fidelity", fidelity, "--format", "json"});
+        CAPTURE(ran.log);
+        REQUIRE(ran.exit_code == 0);
+        return Json::parse(ran.out)["layouts"][0]["step_us"].get<double>();
+      };
+      const double flow_us = step_us("flow");
+      CHECK(step_us("message") == doctest::Approx(flow_us).epsilon(2e-3));
+      CHECK(step_us("closed_form") == doctest::Approx(flow_us).epsilon(2e-3));
+    }
+  }
 }
 
 }  // namespace sgdsim

@@ -220,6 +220,25 @@ TEST_CASE("reason: with several channels, by hand") {
   CHECK(contains(result, Activity::message, 1));
 }
 
+// Gradients are used an iteration late, so two messages are in flight and share the ports: both
+// take twice 6 x (10 us + 1 MB at 8 ns/B), 96.12 ms, and end as one. So iterations of 0.3 ms
+// alternate with those that wait for both; the reason is one message, and the computation beside
+// which nothing is on its way.
+TEST_CASE("reason: iterations that alternate are told together") {
+  Json json = experiment_of(
+      {{{"name", "a"}, {"parameters", 1'000'000}, {"forward", "100 us"}, {"backward", "200 us"}}},
+      "sync_easgd", "message");
+  json["trace"]["update"] = "0 us";
+  json["cluster"]["nic"] = {{"latency", "5 us"}, {"bandwidth", "1 Gbit/s"}};
+  json["synchronization"] = {{"name", "pipe_sgd"}, {"width", 2}};
+  json["channels"] = 2;
+  json["iterations"] = 6;
+  const StepResult result = play(json);
+  CHECK(result.total() == Duration::us(6 * 48'060));
+  CHECK(sum_of(result).ps() * 6 == result.total().ps() * result.critical_iterations);
+  CHECK(contains(result, Activity::message, 0));
+}
+
 // What a picosecond more for one layer does: the step is longer by it where that layer is a part of
 // the reason, and no longer where it is not.
 TEST_CASE("reason: a layer matters if and only if it is a part") {

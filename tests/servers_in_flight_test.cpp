@@ -97,4 +97,44 @@ TEST_CASE("servers in flight: the default where the cluster says what network it
     CHECK(of("tcp", {"--set", alone}) == of("tcp", {"--set", alone, "--set", "channels=1"}));
 }
 
+// Twelve workers, 1 MB at 8 ns/B over one server, 50 ms of computing: 12 pushes and the first pull,
+// behind which that worker computes and pushes first: (P + 1) 8 ms, however many may be in flight.
+TEST_CASE("servers in flight: a lone message goes as the one before has spread the workers") {
+  const Temporary experiment(Temporary::Kind::file, R"({"trace": {"layers": [{"name": "a",
+      "parameters": 250000, "forward": "0 us", "backward": "50 ms"}]},
+      "cluster": {"shape": "single_switch", "nodes": 12, "network": "tcp",
+                  "nic": {"latency": "0 us", "bandwidth": "1 Gbps"}}, "strategy": "wfbp",
+      "collective": {"parameter_server": {"servers": 1, "placement": "dedicated"}},
+      "iterations": 10, "warm_up": 10})");
+  for (const char* fidelity : {"closed_form", "message", "flow"}) {
+    CAPTURE(fidelity);
+    const Ran ran =
+        call_sgdsim({"run", experiment.name(), "--fidelity", fidelity, "--format", "json"});
+    REQUIRE(ran.exit_code == 0);
+    const Json metrics = Json::parse(ran.out)["metrics"];
+    CHECK(metrics["iteration_us"]["mean"].get<double>() ==
+          doctest::Approx(50'000 + 13 * 8000).epsilon(0.001));
+    const bool is_formula = std::string_view(fidelity) == "closed_form";
+    CHECK(metrics["messages"] == (is_formula ? 0 : 24));
+    CHECK(metrics["wire_B"] == (is_formula ? 0 : 24e6));
+  }
+}
+// Every message of a step is counted where they are simulated.
+TEST_CASE("servers in flight: messages and bytes are counted") {
+  for (const char* fidelity : {"message", "flow"}) {
+    CAPTURE(fidelity);
+    const Ran ran =
+        call_sgdsim({"run", "resnet50_v100", "-c", "25gbe_16", "--format", "json", "--fidelity",
+                     fidelity, "--set", "strategy=naive", "--set",
+                     R"(collective={"parameter_server":{"servers":2,"placement":"co_located"}})"});
+    REQUIRE(ran.exit_code == 0);
+    const Json result = Json::parse(ran.out);
+    double gradients_B = 0;
+    for (const Json& message : result["messages"]) gradients_B += message["size_B"].get<double>();
+    const auto count = static_cast<double>(result["messages"].size());
+    CHECK(result["metrics"]["messages"] == 2 * 2 * 15 * count);  // parts, there and back, of others
+    CHECK(result["metrics"]["wire_B"].get<double>() == doctest::Approx(2 * 15 * gradients_B));
+  }
+}
+
 }  // namespace sgdsim::servers_in_flight

@@ -377,3 +377,30 @@ TEST_CASE("traffic: links in a network that is stuck") {
     }
   }
 }
+
+// Of packets that a link loses: the file's seed draws as `--seed` does.
+TEST_CASE("traffic: the seed of the file draws losses, too") {
+  const auto makespan = [](int in_file, const std::vector<std::string>& more) {
+    const Json json = {
+        {"seed", in_file},
+        {"flows", {{{"generator", "incast"}, {"to", 7}, {"from", "0"}, {"size", "2 MB"}}}},
+        {"changes", {{{"at", "0 us"}, {"link", {"node7", "switch"}}, {"loss", 0.2}}}}};
+    const Json star = {{"shape", "single_switch"},
+                       {"nodes", 8},
+                       {"nic", {{"latency", "1 us"}, {"bandwidth", "10 Gbps"}}}};
+    const Temporary file(Temporary::Kind::file, json.dump()),
+        cluster(Temporary::Kind::file, star.dump());
+    std::vector<std::string> words = {"traffic", file.name(),   "-c",  cluster.name(), "--fidelity",
+                                      "packet",  "--transport", "ndp", "--format",     "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = run_sgdsim(words);
+    CAPTURE(ran.log);
+    REQUIRE(ran.exit_code == 0);
+    return Json::parse(ran.out)["makespan_ps"].get<int64_t>();
+  };
+  const int64_t second = makespan(2, {});
+  CHECK(makespan(2, {}) == second);
+  CHECK(makespan(1, {"--seed", "2"}) == second);
+  CHECK(makespan(3, {}) != second);
+  CHECK(makespan(2, {"--seed", "3"}) == makespan(3, {}));
+}

@@ -7,6 +7,7 @@
 // switches.
 #include <algorithm>
 
+#include "sim/core/cast.h"
 #include "topologies/nodes.h"
 #include "topologies/registry.h"
 
@@ -50,6 +51,20 @@ Graph build(const Tree& tree) {
   return graph;
 }
 
+// The uplinks of an edge switch, and those of a pod, are shared where cards ask for more.
+void share_uplinks(const Tree& tree, Network& network) {
+  if (!tree.nodes.nic) return;
+  const double uplink_ps = tree.uplink.cost().per_byte.ps();
+  if (uplink_ps * tree.nodes.nics <= tree.nodes.nic->cost().per_byte.ps() * (1 + 1e-9)) return;
+  std::vector<SharedWays> ways = network.shared_ways();
+  const int64_t half = tree.k / 2;
+  for (const int64_t nodes : {half, half * half}) {
+    const int64_t workers = std::min<int64_t>(nodes, tree.nodes.count) * tree.nodes.gpus;
+    ways.push_back({static_cast<int>(workers), 1, {PerByte::ps(uplink_ps / real(nodes))}});
+  }
+  network.set_shared_ways(std::move(ways));
+}
+
 struct FatTreeFields {
   int k = 2;
   NodeFields nodes{.rule = NodeCount::Rule::at_most};
@@ -90,7 +105,9 @@ Wiring wire_fat_tree(Object& fields) {
                       {traversals(tree.uplink, 0, 1, delay), traversals(tree.uplink, 2, 3, delay),
                        traversals(tree.uplink, 4, 5, delay)}};
   const int64_t uplinks = int64_t{2} * tree.k * half * half;
-  return {.network = switched_network(tree.nodes, fabric),
+  Network network = switched_network(tree.nodes, fabric);
+  share_uplinks(tree, network);
+  return {.network = std::move(network),
           .nodes = tree.nodes.count,
           .gpus_per_node = tree.nodes.gpus,
           .nodes_per_leaf = half,

@@ -33,6 +33,9 @@ class CsvText {
     ++line_;
     do cells.push_back(cell());
     while (at_ < text_.size() && text_[at_] == ',' && ++at_ != std::string::npos);
+    for (const std::string& one : cells)
+      if (const std::string problem = problem_of_text(one, true); !problem.empty())
+        throw InputError(where(), "a cell " + problem);
     if (at_ < text_.size() && text_[at_] == '\r') ++at_;
     if (at_ < text_.size() && text_[at_++] != '\n')
       throw InputError(where(), "there is something behind the closing quote of a cell");
@@ -42,10 +45,13 @@ class CsvText {
 
  private:
   std::string cell() {
+    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
     if (at_ >= text_.size() || text_[at_] != '"') {
       const std::size_t end = std::min(text_.find_first_of(",\r\n", at_), text_.size());
+      std::size_t last = end;
+      while (last > at_ && is_blank(text_[last - 1])) --last;
       const std::size_t from = std::exchange(at_, end);
-      return text_.substr(from, end - from);
+      return text_.substr(from, last - from);
     }
     std::string value;
     while (true) {
@@ -53,10 +59,15 @@ class CsvText {
       if (quote == std::string::npos) throw InputError(where(), "a quote is not closed");
       value += text_.substr(at_ + 1, quote - at_ - 1);
       at_ = quote + 1;
-      if (at_ >= text_.size() || text_[at_] != '"') return value;
-      value += '"';
+      if (at_ < text_.size() && text_[at_] == '"') {
+        value += '"';
+        continue;
+      }
+      while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
+      return value;
     }
   }
+  static bool is_blank(char letter) { return letter == ' ' || letter == '\t'; }
 
   const std::string& text_;
   const std::string& file_;
@@ -79,6 +90,9 @@ void read_csv(const std::string& text, const std::string& file,
   std::vector<std::string> titles;
   csv.next(titles);
   if (titles.size() < 2) throw InputError(file, expected_rows);
+  for (auto title = titles.begin(); title != titles.end(); ++title)
+    if (std::find(titles.begin(), title, *title) != title)
+      throw InputError(csv.where(), "the title \"" + *title + "\" stands there twice");
   std::vector<std::string> cells;
   while (csv.next(cells)) {
     if (cells.size() == 1 && cells.front().empty()) continue;
@@ -182,7 +196,9 @@ void read_plot_rows(const std::string& file, const std::function<void(const Json
     read_filled_database(file, [&](Json&& line) { use(line); });
     return;
   }
-  const std::string text = read_text(file);
+  std::string text = read_text(file);
+  if (constexpr std::string_view mark = "\xef\xbb\xbf"; text.starts_with(mark))
+    text.erase(0, mark.size());  // of bytes, which spreadsheets write
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw InputError(file, std::string("is empty; ") + expected_rows);
   if (text[first] != '{' && text[first] != '[') {

@@ -113,6 +113,20 @@ void copy_lines(const Parts& parts, const std::vector<std::string>& columns, Poi
   writer.append(text);
 }
 
+// Of one, whose points are in order.
+void copy_lines_of_database(const std::string& file, const std::vector<std::string>& columns,
+                            PointWriter& writer) {
+  constexpr std::size_t batch_B = 1 << 22;
+  std::string text = columns.empty() ? "" : csv_row(columns);
+  read_points(file, [&](PointRecord& record) {
+    text += columns.empty() ? record.json.dump() + "\n" : csv_row(record.json, columns);
+    if (text.size() < batch_B) return;
+    writer.append(text);
+    text.clear();
+  });
+  writer.append(text);
+}
+
 // What a database says of itself: as the first part that is one, or what lines of points have.
 DatabaseHead head_of(const Parts& parts) {
   DatabaseHead head;
@@ -168,10 +182,11 @@ int merge(const MergeArguments& arguments, Streams streams) {
   if (is_database && !columns.empty())
     throw InputError("--columns",
                      "writes a table as text; a database has all columns: leave it out");
-  if (parts.are_databases && !is_database)
+  const bool is_alone = parts.files.size() == 1;
+  if (parts.are_databases && !is_database && !is_alone)
     throw InputError("--out",
-                     "parts that are databases are merged into one: expected a name that "
-                     "ends in .db");
+                     "several parts of which some are databases are merged into one: expected a "
+                     "name that ends in .db, of which `sgdsim merge` then makes lines or a table");
   check_out(arguments, parts, columns);
   const auto count = static_cast<int64_t>(parts.places.size());
   if (count < parts.of) {
@@ -184,7 +199,10 @@ int merge(const MergeArguments& arguments, Streams streams) {
     copy_rows(parts, arguments.out);
   } else {
     PointWriter writer(arguments.out, streams.out, OutputFile::Mode::replace);
-    copy_lines(parts, columns, writer);
+    if (parts.are_databases)
+      copy_lines_of_database(parts.files.front(), columns, writer);
+    else
+      copy_lines(parts, columns, writer);
     writer.finish();
   }
   if (parts.failed > 0) streams.log << "sgdsim: " << parts.failed << " points failed\n";

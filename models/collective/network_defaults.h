@@ -13,6 +13,9 @@ namespace sgdsim {
 // Whether a start-up is time in flight unless somebody says otherwise, as real networks have it and
 // the models of papers do not.
 bool starts_in_flight(NetworkKind kind);
+inline AlphaRule usual_alpha(NetworkKind kind) {
+  return starts_in_flight(kind) ? AlphaRule::wire : AlphaRule::port;
+}
 
 // The options with the defaults of the cluster's network; those that were given stay. `has_ports`:
 // messages may share ports that are simulated one by one.

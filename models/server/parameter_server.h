@@ -64,6 +64,11 @@ struct ParameterServers {
   int host(int server) const {
     return static_cast<int>(static_cast<int64_t>(server) * workers / servers);
   }
+  // Whether a co-located one sits on this worker.
+  bool has_server(int worker) const {
+    const int64_t server = (static_cast<int64_t>(worker) * servers + workers - 1) / workers;
+    return !dedicated && server < servers && host(static_cast<int>(server)) == worker;
+  }
   // The endpoint of a server: the workers come first, then the dedicated servers.
   int place(int server) const { return dedicated ? workers + server : host(server); }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "models/step/asynchronous_workers.h"
 #include "models/step/jobs_in_time.h"
@@ -11,6 +12,40 @@
 
 namespace sgdsim {
 namespace {
+
+// How much each worker's updates ask of the busiest port of a server on a worker, in messages:
+// others push by it, and its own worker pulls by it what other servers answer.
+std::vector<double> port_loads(const ParameterServers& servers, const std::vector<double>& rates) {
+  std::vector<double> loads(rates.size(), 1);
+  std::size_t fastest = 0;
+  for (int server = 1; server < servers.servers; ++server) {
+    const auto host = static_cast<std::size_t>(servers.host(server));
+    if (rates[host] > rates[fastest]) fastest = host;
+  }
+  loads[fastest] = servers.servers - 1;
+  return loads;
+}
+
+// Lowers the highest rates to one level, with which the port is busy all the time, if they ask for
+// more.
+void share_port(std::vector<double>& rates, const std::vector<double>& loads, Duration busy) {
+  const double room = 1 / std::max(1., static_cast<double>(busy.ps()));
+  if (std::inner_product(rates.begin(), rates.end(), loads.begin(), 0.) <= room) return;
+  double level = 0;
+  while (true) {
+    double left = room;
+    double lowered = 0;  // loads of those that cannot go at their own rates
+    for (std::size_t i = 0; i < rates.size(); ++i)
+      if (rates[i] <= level)
+        left -= loads[i] * rates[i];
+      else
+        lowered += loads[i];
+    if (lowered <= 0 || left / lowered <= level) break;
+    level = left / lowered;
+  }
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    if (loads[i] > 0) rates[i] = std::min(rates[i], level);
+}
 
 // The three limits: the workers' own cycles, the port of a server, its processor.
 StepResult by_formula(const StepQuestion& question, int bound) {
@@ -21,13 +56,13 @@ StepResult by_formula(const StepQuestion& question, int bound) {
   const Trace& trace = *question.trace;
   const Duration compute =
       trace.forward() + trace.backward() + cycle.encoded.compress + cycle.encoded.decompress;
-  Duration busy;       // of a server's port, for one update of every worker
-  Duration processor;  // of a server, likewise
-  Duration exchange;   // of all workers
-  double rate = 0;     // updates per picosecond
-  double slowest = 0;  // picoseconds
+  const bool is_bound = bound != AsynchronousRule::no_bound;
+  Duration busy;              // of a server's port, for one update of every worker
+  Duration processor;         // of a server, likewise
+  Duration exchange;          // of all workers
+  std::vector<double> rates;  // updates per picosecond
+  double slowest = 0;         // picoseconds
   double factor_sum = 0;
-  double factor_rate = 0;
   for (std::size_t worker = 0; worker < factors.size(); ++worker) {
     const ServerLegs legs = legs_of(cycle, static_cast<int>(worker));
     busy += legs.busy;
@@ -36,16 +71,27 @@ StepResult by_formula(const StepQuestion& question, int bound) {
     const Duration whole =
         scaled(compute, factors[worker]) + legs.exchange + legs.fold_behind + cycle.update;
     const auto cycle_ps = static_cast<double>(std::max(trace.load, whole).ps());
-    const double own_rate = 1 / std::max(1., cycle_ps);
-    rate += own_rate;
+    rates.push_back(1 / std::max(1., cycle_ps));
     factor_sum += factors[worker];
-    factor_rate += factors[worker] * own_rate;
     slowest = std::max(slowest, cycle_ps);
   }
+  if (!cycle.servers.dedicated) {
+    const Duration message = legs_of(cycle, 0).busy;
+    const std::vector<double> loads = port_loads(cycle.servers, rates);
+    busy = scaled(message, std::accumulate(loads.begin(), loads.end(), 0.));
+    if (!is_bound) {
+      share_port(rates, loads, message);
+      busy = Duration();  // has been counted
+    }
+  }
+  double rate = std::accumulate(rates.begin(), rates.end(), 0.);
+  const double stale =
+      is_bound ? 0 : std::ceil(rate / *std::min_element(rates.begin(), rates.end()) - 1 - 1e-6);
   // Of the mean update: each worker's counts as often as it comes.
   const double factor =
-      bound == AsynchronousRule::no_bound ? factor_rate / rate : factor_sum / workers;
-  if (bound != AsynchronousRule::no_bound) rate = std::min(rate, workers / std::max(1., slowest));
+      is_bound ? factor_sum / workers
+               : std::inner_product(factors.begin(), factors.end(), rates.begin(), 0.) / rate;
+  if (is_bound) rate = std::min(rate, workers / std::max(1., slowest));
   for (const Duration limit : {busy, processor})
     if (limit > Duration()) rate = std::min(rate, workers / static_cast<double>(limit.ps()));
   StepResult result;
@@ -62,7 +108,8 @@ StepResult by_formula(const StepQuestion& question, int bound) {
   Sparsity sparsity;
   sparsity.add(cycle.encoded);
   result.quality = sparsity.quality();
-  result.quality.staleness_mean = result.quality.staleness_max = workers - 1;
+  result.quality.staleness_mean = workers - 1;
+  result.quality.staleness_max = std::max(workers - 1, stale);
   result.path = "formula";
   return result;
 }

@@ -2,6 +2,7 @@
 #include "models/step/asynchronous_workers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "models/step/sparsity.h"
@@ -57,8 +58,9 @@ ServerLegs legs_of(const AsynchronousCycle& cycle, int worker) {
   if (!servers.dedicated) {
     const Duration busy = servers.busy(cycle.part_B);
     const Duration fold = servers.fold(cycle.part_B);
-    if (servers.workers == 1) return {{}, {}, fold, fold};  // nothing travels
-    return {(servers.servers + 1) * busy + 2 * servers.flight(cycle.part_B), busy, fold,
+    const int sent = servers.servers - (servers.has_server(worker) ? 1 : 0);
+    if (sent == 0) return {{}, busy, fold, fold};  // nothing travels
+    return {(sent + 1) * busy + 2 * servers.flight(cycle.part_B), busy, fold,
             fold - std::min(fold, busy)};
   }
   const Wires wires(cycle.network, servers.alpha);
@@ -108,8 +110,12 @@ void AsynchronousWorkers::happen(const Event& event, Time now) {
     case pushed: {
       const Part part{worker, number, false};
       if (is_own(part)) return serve(part, {now, now}, own_fold(cycle_.server_place(number)));
+      return plan(is_there, worker, through_port(part, leg(part), now).ends, number);
+    }
+    case is_there: {
+      const Part part{worker, number, false};
       const Leg way = leg(part);
-      return serve(part, through_port(part, way, now), way.fold);
+      return serve(part, {now - way.transit, now}, way.fold);
     }
     case answered: {
       const Part part{worker, number, true};
@@ -204,13 +210,21 @@ AsynchronousWorkers::Span AsynchronousWorkers::through_port(const Part& part, co
   return {begins, begins + way.transit};
 }
 
-// The server folds the part in while it comes; then it updates.
+// The server folds the part in while it comes; then it updates. It is asked when all is there, so
+// that whoever comes while another one is coming need not wait for that.
 void AsynchronousWorkers::serve(const Part& push, const Span& coming, Duration fold) {
   if (question_.pushed) question_.pushed(push.worker, push.number);
   Time& free = server_free_[at(push.number)];
   free = std::max(coming.ends, std::max(free, coming.begins) + fold) + cycle_.update;
   if (push.number == 0) count_update(push.worker, free);
   plan(answers, push.worker, free, push.number);
+}
+
+int AsynchronousWorkers::sent_parts(int worker) const {
+  int sent = 0;
+  for (int number = 0; number < cycle_.servers.servers; ++number)
+    sent += is_own({worker, number, false}) ? 0 : 1;
+  return sent;
 }
 
 void AsynchronousWorkers::count_update(int worker, Time when) {
@@ -221,6 +235,7 @@ void AsynchronousWorkers::count_update(int worker, Time when) {
     staleness_ += stale;
     staleness_max_ = std::max(staleness_max_, stale);
     ++updates_;
+    sent_parts_ += sent_parts(worker);
   }
   applied_.push_back(when);
   my.read = static_cast<int64_t>(applied_.size());
@@ -280,10 +295,9 @@ StepResult AsynchronousWorkers::result() const {
   for (int i = question_.warm_up; i < question_.warm_up + question_.iterations; ++i)
     result.iterations.push_back(end_of(i + 1) - end_of(i));
   result.settle({account()});
-  const int64_t parts = cycle_.servers.servers;
-  const auto endpoints = static_cast<int64_t>(workers);
-  result.message_count = 2 * parts * (endpoints - (cycle_.servers.dedicated ? 0 : 1));
-  result.wire_B = static_cast<double>(result.message_count) * cycle_.part_B;
+  const double sent = 2 * static_cast<double>(sent_parts_) / question_.iterations;
+  result.message_count = std::llrint(sent);
+  result.wire_B = sent * cycle_.part_B;
   Sparsity sparsity;
   sparsity.add(cycle_.encoded);
   result.quality = sparsity.quality();

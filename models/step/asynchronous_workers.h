@@ -39,8 +39,8 @@ struct AsynchronousCycle {
 AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network* network = nullptr,
                                      const ServerPlaces* places = nullptr);
 
-// What a worker's exchange with the servers takes when nobody else is there, and how long their
-// ports are busy for it: with a dedicated server its own; on workers the worst pair's.
+// What a worker's exchange with the servers takes when nobody else is there, and how long a port is
+// busy with a part: with a dedicated server its own; on workers the worst pair's.
 struct ServerLegs {
   Duration exchange;
   Duration busy;
@@ -80,8 +80,8 @@ class AsynchronousWorkers {
   }
 
  private:
-  // Of its events. The first two are first bytes at ports.
-  enum Kind : uint8_t { pushed, answered, goes_on, answers };
+  // Of its events. The first two are first bytes at ports, the third a last one.
+  enum Kind : uint8_t { pushed, answered, is_there, goes_on, answers };
   struct WorkerState {
     WorkerWork work;
     int iteration = 0;
@@ -129,6 +129,7 @@ class AsynchronousWorkers {
   };
   Span through_port(const Part& part, const Leg& way, Time now);
   void serve(const Part& push, const Span& coming, Duration fold);
+  int sent_parts(int worker) const;  // of its parts, those that are not its own server's
   void count_update(int worker, Time when);
   void take(int worker, Time end);
   void next(int worker, Time now);
@@ -162,6 +163,7 @@ class AsynchronousWorkers {
   int busy_ = 0;  // workers that compute, or wait for an answer
   int64_t iterations_ = 0;
   int64_t updates_ = 0;
+  int64_t sent_parts_ = 0;  // of these updates, with what was pulled
   double staleness_ = 0;
   double staleness_max_ = 0;
 };

@@ -133,6 +133,10 @@ bool Exchange::repeat(const std::vector<Call>& calls, int at_once,
 
 void Exchange::count(const MessageCost& cost, const std::vector<Encoded>& encoded) {
   path = PathTaken::events;
+  count_sent(cost, encoded);
+}
+
+void Exchange::count_sent(const MessageCost& cost, const std::vector<Encoded>& encoded) {
   if (!cost.plays()) return;
   if (const ParameterServers* servers = cost.servers()) {
     for (const Encoded& one : encoded)

@@ -42,6 +42,8 @@ class Exchange {
   JoinedTransfers joined(const MessageCost& cost, const Encoded& encoded);
   // Messages that somebody else has played.
   void count(const MessageCost& cost, const std::vector<Encoded>& encoded);
+  // Likewise, of which only the times are known.
+  void count_sent(const MessageCost& cost, const std::vector<Encoded>& encoded);
 
   // Whether its messages take what each takes alone, and so do those of other such exchanges before
   // and after it. `in_step`: all workers start together.

@@ -58,8 +58,9 @@ std::unique_ptr<Carrier> JobsInTime::Player::make_carrier() {
   std::vector<const TrainingJob*> sending;
   for (const TrainingJob& job : question_.jobs)
     if (job.question->cost.plays()) sending.push_back(&job);
-  const CollectiveOptions options =
-      sending.empty() ? CollectiveOptions() : options_of(*sending.front());
+  CollectiveOptions options;
+  options.alpha = question_.alpha;
+  if (!sending.empty()) options = options_of(*sending.front());
   alpha_ = options.alpha;
   for (const TrainingJob* job : sending) {
     const CollectiveOptions its = options_of(*job);

@@ -40,7 +40,8 @@ struct JobsQuestion {
   Resources* wires = nullptr;  // null: messages share the ports of the network
   bool shares_ports = true;    // or each has them to itself, as where steps are played in rounds
   MakeCarrier carrier = {};    // of messages on them; none: flows
-  LinkWatch* watch = nullptr;  // hears how much of its wires is in use
+  AlphaRule alpha = AlphaRule::port;  // of flows, unless a training says another one
+  LinkWatch* watch = nullptr;         // hears how much of its wires is in use
   Meanwhile meanwhile = {};
   Stopper* stopper = nullptr;
 };

@@ -404,6 +404,7 @@ void StepMessages<Clock>::send_on_channels(const Ended& ended) {
     for (std::size_t i = 0; i < ends.size(); ++i)
       played.push_back({{begun_[i]}, {step_.origin + ends[i]}});
     begun_.clear();
+    if constexpr (!one_for_all) player_.count_sent(*step_.cost, step_.encoded);
   }
   keep_played(std::move(played), ended);
 }

@@ -249,8 +249,11 @@ void StepPlayer<Clock>::take(GradientPlan plan) {
     step_.encoded = encoded_messages(step_.plan, *step_.cost);
   }
   const bool in_turn = step_.plan.bsp != BspForm::none;
-  step_.together =
-      !in_turn && (step_.plan.order == Order::priority || question_.channels > 1 || step_.played);
+  // Who has pulled the only message of a step first pushes the next one first.
+  const bool is_only =
+      messages.size() == 1 && step_.pipeline == nullptr && step_.cost->servers() != nullptr;
+  step_.together = !in_turn && (step_.plan.order == Order::priority ||
+                                (question_.channels > 1 && !is_only) || step_.played);
   messages_.take_plan();
   if (step_.played || (!is_first && !plans_anew(question_))) return;
   const bool decides_in_time = is_decided_in_time();
@@ -386,7 +389,10 @@ void StepPlayer<Clock>::find_reason() {
     last = flow_.last_of_stream(last_of(flow_.free(compute_stream)) == last_end_ ? compute_stream
                                                                                  : network_stream);
   const Causes::Circle circle = causes_->circle_from(
-      last, step_.pipeline == nullptr ? 1 : static_cast<uint32_t>(step_.pipeline->every));
+      last,
+      Duration::ps(result_.total().ps() /
+                   std::max<int64_t>(1, static_cast<int64_t>(result_.iterations.size()))),
+      step_.pipeline == nullptr ? 1 : static_cast<uint32_t>(step_.pipeline->every));
   result_.critical_iterations = static_cast<int>(circle.iterations);
   std::size_t stretch = 0;  // where the parts between two messages begin
   for (const Causes::Link& link : circle.links) {

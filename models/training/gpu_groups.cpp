@@ -9,18 +9,16 @@
 namespace sgdsim {
 namespace {
 
-// How many members every node has, if a group crosses nodes and all have as many; otherwise 1.
-int64_t cards_of(const std::vector<int>& members, int64_t per_node) {
-  int64_t cards = 0;
-  for (std::size_t i = 0; i < members.size();) {
-    std::size_t end = i;
-    while (end < members.size() && members[end] / per_node == members[i] / per_node) ++end;
-    const auto here = static_cast<int64_t>(end - i);
-    if (cards != 0 && here != cards) return 1;
-    cards = here;
-    i = end;
+// How many members are in each of their nodes, one after the other.
+std::vector<int64_t> members_by_node(const std::vector<int>& members, int64_t per_node) {
+  std::vector<int64_t> counts;
+  int64_t node = -1;
+  for (const int member : members) {
+    if (member / per_node != node) counts.push_back(0);
+    node = member / per_node;
+    ++counts.back();
   }
-  return cards == static_cast<int64_t>(members.size()) ? 1 : cards;
+  return counts;
 }
 
 }  // namespace
@@ -64,11 +62,23 @@ GpuGroups::Place GpuGroups::place_in(GroupKind kind, int64_t first, int64_t stri
 GpuGroup GpuGroups::new_group(GroupKind kind, int64_t first, int64_t stride, int64_t size) {
   GpuGroup group{.ranks = {stride, size}, .members = {}, .rings = {}};
   for (int64_t i = 0; i < size; ++i) group.members.push_back(static_cast<int>(first + i * stride));
-  const int64_t cards = cards_of(group.members, workers_per_node_);
+  // As many rings as the node with the fewest members has cards for; one that stays inside.
+  const std::vector<int64_t> nodes = members_by_node(group.members, workers_per_node_);
+  const int64_t least = *std::min_element(nodes.begin(), nodes.end());
+  group.are_nodes_even = least == *std::max_element(nodes.begin(), nodes.end());
+  for (std::size_t node = 0, start = 0; node < nodes.size() && !group.are_nodes_even; ++node) {
+    group.node_starts.push_back(start);
+    start += static_cast<std::size_t>(nodes[node]);
+  }
+  const int64_t cards = nodes.size() > 1 ? least : 1;
+  has_uneven_rings_ = has_uneven_rings_ || (cards > 1 && !group.are_nodes_even);
   for (int64_t card = 0; card < cards; ++card) {
     std::vector<int> ring = group.members;
-    for (auto node = ring.begin(); node != ring.end(); node += cards)
-      std::rotate(node, node + card, node + cards);
+    auto node = ring.begin();
+    for (const int64_t count : nodes) {
+      std::rotate(node, node + card, node + count);
+      node += count;
+    }
     group.rings.push_back(schedule_.add_group(std::move(ring)));
     labels_.push_back(static_cast<uint64_t>(card) * group_kinds + static_cast<uint64_t>(kind));
   }
@@ -82,7 +92,8 @@ GroupPrograms::Parts GroupPrograms::of(Operation operation, const GpuGroup& grou
   const bool is_whole = knows_nodes || operation == Operation::alltoall;
   const std::size_t count = is_whole ? 1 : group.rings.size();
   const int64_t part_B = Bytes::nearest(whole_B / real(static_cast<int64_t>(count))).count();
-  const int64_t per_node = knows_nodes ? static_cast<int64_t>(group.rings.size()) : 1;
+  const int64_t per_node =
+      knows_nodes && group.are_nodes_even ? static_cast<int64_t>(group.rings.size()) : 1;
   return {count, program_of(algorithm, operation, members, per_node, part_B)};
 }
 

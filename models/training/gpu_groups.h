@@ -38,12 +38,20 @@ struct GpuGroup {
   RankGroup ranks;
   std::vector<int> members;     // in the order of their numbers
   std::vector<uint32_t> rings;  // groups of the schedule: one for every card of a node
+  bool are_nodes_even = true;   // each has as many members
+  std::vector<std::size_t> node_starts =
+      {};  // where they are not: members that are their nodes' first
 
   // Of a member, by its place in that order.
   uint32_t number_in(std::size_t ring, std::size_t member) const {
-    const std::size_t cards = rings.size();
-    const std::size_t card = (member + cards - ring) % cards;
-    return static_cast<uint32_t>(member / cards * cards + card);
+    std::size_t cards = rings.size();
+    std::size_t start = member / cards * cards;
+    if (!are_nodes_even) {
+      const auto next = std::upper_bound(node_starts.begin(), node_starts.end(), member);
+      start = *std::prev(next);
+      cards = (next == node_starts.end() ? members.size() : *next) - start;
+    }
+    return static_cast<uint32_t>(start + (member - start + cards - ring) % cards);
   }
 };
 
@@ -78,6 +86,8 @@ class GpuGroups {
   // Of the groups of the schedule so far: of which kind they are, and by which card they go. A GPU
   // is in at most one group of a label.
   const std::vector<uint64_t>& labels() const { return labels_; }
+  // Whether members of a group do not take each other's places from ring to ring.
+  bool has_uneven_rings() const { return has_uneven_rings_; }
   static GroupKind kind_of(uint64_t label) { return static_cast<GroupKind>(label % group_kinds); }
 
  private:
@@ -86,6 +96,7 @@ class GpuGroups {
 
   const Layout& layout_;
   int64_t workers_per_node_;
+  bool has_uneven_rings_ = false;
   RankSchedule& schedule_;
   std::map<std::pair<GroupKind, int64_t>, GpuGroup> known_;  // by their first member
   std::vector<uint64_t> labels_;

@@ -33,16 +33,19 @@ class AllGroups {
       if (layout.context > 1) context_next_.push_back(places[GroupKind::context].neighbour(1));
     }
     labels_ = groups.labels();
+    has_uneven_rings_ = groups.has_uneven_rings();
   }
   uint32_t count() const { return static_cast<uint32_t>(schedule_.groups()); }
   const std::vector<int>& members(uint32_t group) const { return schedule_.group(group); }
   uint64_t label(uint32_t group) const { return labels_[group]; }
   int64_t context_next(int64_t gpu) const { return context_next_[at(gpu)]; }
+  bool has_uneven_rings() const { return has_uneven_rings_; }
 
  private:
   RankSchedule schedule_;  // its groups
   std::vector<uint64_t> labels_;
   std::vector<int64_t> context_next_;
+  bool has_uneven_rings_ = false;
 };
 
 class GpuTalk {
@@ -211,6 +214,7 @@ std::optional<GpuStandIns> gpu_stand_ins(const TrainingStep& step, const Cluster
     return std::nullopt;
   const std::vector<uint64_t> first = first_colours(layout, factors);
   const AllGroups all(layout, cluster.workers_per_node);
+  if (all.has_uneven_rings()) return std::nullopt;
   const GpuTalk talk(step, cluster, groups, all, false);
   std::optional<GpuStandIns> best;
   if (std::optional<StandIns> found = found_in(talk, first, wires))

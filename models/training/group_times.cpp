@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "models/collective/network_defaults.h"
 #include "sim/core/cast.h"
 
 namespace sgdsim {
@@ -22,14 +23,9 @@ double band_start(const Network& network, double size_B) {
 
 GroupTimes::Edges GroupTimes::find_edges(const RankGroup& group, const Network& network) const {
   const int64_t per_node = cluster_->workers_per_node;
-  // All workers of a node send at once; more than a node's worth leaves no larger group.
-  std::vector<int> loads;
-  for (const SharedWays& shared : network.shared_ways()) {
-    const int64_t senders = std::min<int64_t>(shared.group, per_node);
-    loads.push_back(static_cast<int>((senders + shared.ways - 1) / shared.ways));
-  }
+  const std::vector<int> loads = loads_of(group, network);
   Edges edges;
-  edges.per_node = group.size;
+  edges.per_node = edges.most_per_node = group.size;
   auto add = [&](int64_t from, int64_t to) {
     const PairCost cost = network.between(static_cast<int>(from), static_cast<int>(to));
     const bool is_inside = from / per_node == to / per_node;
@@ -42,21 +38,84 @@ GroupTimes::Edges GroupTimes::find_edges(const RankGroup& group, const Network& 
     per_byte = std::max(per_byte, rate.ps() * 1e-12);
     (is_inside ? edges.has_inside : edges.crosses) = true;
   };
-  int64_t run = 0;  // members so far in the node of the last one
-  for (int64_t rank = 0; rank < gpus_; ++rank) {
-    const int64_t member = rank / group.stride % group.size;
-    if (rank + (group.size - 1 - member) * group.stride >= gpus_) continue;  // in no whole group
-    if (member + 1 < group.size)
-      add(rank, rank + group.stride);
-    else
-      add(rank, rank - (group.size - 1) * group.stride);
-    if (member > 0) continue;
-    // A group's members are looked at from its first one.
-    run = 0;
-    while (run < group.size && (rank + run * group.stride) / per_node == rank / per_node) ++run;
-    edges.per_node = std::min(edges.per_node, run);
-  }
+  bool is_first = true;
+  for_each_group(group, [&](int64_t first) {
+    for (int64_t member = 0; member + 1 < group.size; ++member)
+      add(first + member * group.stride, first + (member + 1) * group.stride);
+    add(first + (group.size - 1) * group.stride, first);
+    for_each_node(group, first, [&](int64_t, int64_t members) {
+      edges.per_node = std::min(edges.per_node, members);
+      edges.most_per_node = is_first ? members : std::max(edges.most_per_node, members);
+      is_first = false;
+    });
+  });
   return edges;
+}
+
+// Of the whole groups of that kind, the first members.
+template <class F>
+void GroupTimes::for_each_group(const RankGroup& group, const F& f) const {
+  const int64_t ranks = group.stride * group.size;
+  for (int64_t begin = 0; begin < gpus_; begin += ranks)
+    for (int64_t first = begin; first < begin + group.stride; ++first)
+      if (first + (group.size - 1) * group.stride < gpus_) f(first);
+}
+
+// Of the nodes in which a group has members, the first member and how many they are.
+template <class F>
+void GroupTimes::for_each_node(const RankGroup& group, int64_t first, const F& f) const {
+  const int64_t per_node = cluster_->workers_per_node;
+  for (int64_t member = 0; member < group.size;) {
+    const int64_t rank = first + member * group.stride;
+    const int64_t left = (rank / per_node + 1) * per_node - rank;  // of the node, from there on
+    const int64_t here = std::min((left + group.stride - 1) / group.stride, group.size - member);
+    f(rank, here);
+    member += here;
+  }
+}
+
+// How many messages each shared way carries at once: all workers of a node send, and more than a
+// node's worth leaves no larger group, unless it has lanes of which messages change.
+std::vector<int> GroupTimes::loads_of(const RankGroup& group, const Network& network) const {
+  std::vector<int> loads;
+  for (const SharedWays& shared : network.shared_ways()) {
+    const int64_t senders = std::min<int64_t>(shared.group, cluster_->workers_per_node);
+    loads.push_back(shared.lanes == SharedWays::Lanes::own
+                        ? most_on_a_lane(group, shared)
+                        : static_cast<int>((senders + shared.ways - 1) / shared.ways));
+  }
+  return loads;
+}
+
+// A ring for every member that each node has, which leaves the nodes by other members each.
+int GroupTimes::most_on_a_lane(const RankGroup& group, const SharedWays& shared) const {
+  std::vector<int> out(shared.count(static_cast<int>(gpus_)));
+  std::vector<int> in(out.size());
+  struct Node {
+    int64_t first = 0;
+    int64_t members = 0;
+  };
+  std::vector<Node> nodes;
+  for_each_group(group, [&](int64_t first) {
+    nodes.clear();
+    int64_t rings = group.size;
+    for_each_node(group, first, [&](int64_t rank, int64_t members) {
+      nodes.push_back({rank, members});
+      rings = std::min(rings, members);
+    });
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      for (int64_t ring = 0; ring < rings && nodes.size() > 1; ++ring) {
+        const Node& to_node = nodes[(i + 1) % nodes.size()];
+        const int64_t last = (ring + nodes[i].members - 1) % nodes[i].members;
+        const int from = static_cast<int>(nodes[i].first + last * group.stride);
+        const int to = static_cast<int>(to_node.first + ring * group.stride);
+        if (!shared.carries(from, to)) continue;
+        ++out[shared.way_out(from, to)];
+        ++in[shared.way_in(to)];
+      }
+  });
+  return std::max(
+      {1, *std::max_element(out.begin(), out.end()), *std::max_element(in.begin(), in.end())});
 }
 
 const GroupTimes::Edges& GroupTimes::edges_of(const RankGroup& group, double message_B) {
@@ -127,21 +186,33 @@ double GroupTimes::seconds_of(const Algorithm& algorithm, Operation operation,
   return (operation == Operation::allreduce ? 2 : 1) * ring_pass_s(group, whole_B);
 }
 
-// A scatter and reduce, or a gather.
+// A scatter and reduce, or a gather. Where latencies are flight, the slowest port sends all the
+// time, or else what goes all the way around decides, which meets each edge in turn.
 double GroupTimes::ring_pass_s(const RankGroup& group, double whole_B) {
   const double steps = real(group.size - 1);
   const double part_B = whole_B / real(group.size);
   const Edges& edges = edges_of(group, part_B);
   const double latency = std::max(edges.inside_latency_s, edges.across_latency_s);
-  const double per_byte =
-      std::max(edges.inside_s_per_B, edges.across_s_per_B / real(edges.per_node));
-  return cluster_->network.start().s() + steps * (latency + part_B * per_byte);
+  const double rings = real(edges.per_node);
+  const double inside = part_B * edges.inside_s_per_B;
+  const double across = part_B * edges.across_s_per_B / rings;
+  const double start = cluster_->network.start().s();
+  if (!starts_in_flight(cluster_->kind) || !edges.crosses || !edges.has_inside)
+    return start + steps * (latency + std::max(inside, across));
+  // Of the rings of all cards one leaves by each member, and the others go on inside; but by none
+  // where a node has more members than there are rings.
+  const bool all_leave = edges.most_per_node == edges.per_node;
+  const double on_inside = all_leave ? inside * (rings - 1) / rings : inside;
+  const double all_around =
+      (rings - 1) * (edges.inside_latency_s + on_inside) + edges.across_latency_s + across;
+  return start +
+         std::max(latency + steps * std::max(on_inside, across), steps * all_around / rings);
 }
 
 double GroupTimes::direct_s(const RankGroup& group, double sent_B) {
   const double part_B = sent_B / real(group.size);
   const Edges& edges = edges_of(group, part_B);
-  const double near = real(edges.crosses ? edges.per_node - 1 : group.size - 1);
+  const double near = real(edges.crosses ? edges.most_per_node - 1 : group.size - 1);
   const double far = real(edges.crosses ? group.size - edges.per_node : 0);
   // NVLink and cards work at the same time.
   const double inside = near * (edges.inside_latency_s + part_B * edges.inside_s_per_B);

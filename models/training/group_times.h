@@ -82,7 +82,8 @@ class GroupTimes {
     double inside_s_per_B = 0;
     double across_latency_s = 0;
     double across_s_per_B = 0;
-    int64_t per_node = 1;  // members of a group in one node, where fewest
+    int64_t per_node = 1;       // members of a group in one node, where fewest
+    int64_t most_per_node = 1;  // and where most
     bool crosses = false;
     bool has_inside = false;
   };
@@ -100,6 +101,12 @@ class GroupTimes {
   double closed_form_s(const Algorithm& algorithm, Operation operation, const RankGroup& group,
                        double whole_B);
   Edges find_edges(const RankGroup& group, const Network& network) const;
+  std::vector<int> loads_of(const RankGroup& group, const Network& network) const;
+  int most_on_a_lane(const RankGroup& group, const SharedWays& shared) const;
+  template <class F>
+  void for_each_group(const RankGroup& group, const F& f) const;
+  template <class F>
+  void for_each_node(const RankGroup& group, int64_t first, const F& f) const;
 
   const Cluster* cluster_;
   int64_t gpus_;

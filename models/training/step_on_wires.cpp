@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "models/collective/network_defaults.h"
 #include "models/training/gpu_stand_ins.h"
 #include "models/training/stage_costs.h"
 #include "sim/play/replay.h"
@@ -220,6 +221,7 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
     Replayed replayed = play_with_rings({.schedule = &gpus.schedule,
                                          .costs = {},
                                          .network = &cluster.network,
+                                         .alpha = usual_alpha(cluster.kind),
                                          .resources = alike_wires ? &*alike_wires : wires.get(),
                                          .carrier = how.carrier,
                                          .meanwhile = how.meanwhile,

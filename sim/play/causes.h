@@ -42,10 +42,11 @@ class Causes {
   // The actions of another graph mean something else.
   void forget();
   void note(Event event, const Action& action, Event cause, Time end);
-  // From an event back to one that repeats, `period` iterations before or a multiple of it. If none
-  // does, back to the start of the simulation, or of the one iteration that is kept. Without links
-  // if more would have to be kept to tell.
-  Circle circle_from(Event last, uint32_t period = 1) const;
+  // From an event back to one that repeats, `period` iterations before or a multiple of it, and
+  // takes about `mean` an iteration; where none does, as with iterations that are not alike, to the
+  // first that repeats. If none does, back to the start of the simulation, or of the one iteration
+  // that is kept. Without links if more would have to be kept to tell.
+  Circle circle_from(Event last, Duration mean, uint32_t period = 1) const;
 
  private:
   struct Node {

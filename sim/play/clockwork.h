@@ -92,6 +92,10 @@ class Clockwork {
   // One event. False if there is none.
   bool step() {
     Agenda& agenda = clock_.agenda_;
+    if (!has_begun_) {  // what was sent before any event flows from then on
+      has_begun_ = true;
+      if (clock_.carrier_ != nullptr) clock_.carrier_->settle(clock_.now_);
+    }
     if (agenda.empty()) return false;
     take();
     while (!agenda.another_now()) {
@@ -161,6 +165,7 @@ class Clockwork {
 
   Clock& clock_;
   std::tuple<Actors&...> actors_;
+  bool has_begun_ = false;
 };
 
 }  // namespace sgdsim

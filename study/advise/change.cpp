@@ -217,6 +217,12 @@ class Lister {
         if (name == common) options[name] = value;
     for (const Algorithm& algorithm : algorithms()) {
       if (!algorithm.offers(Operation::allreduce) || algorithm.name == own) continue;
+      if (experiment_.fidelity == Fidelity::closed_form && !algorithm.closed_form_note.empty()) {
+        list_.left_out.emplace_back("all-reduce by " + std::string(algorithm.name),
+                                    "no program reaches its closed form; --fidelity message "
+                                    "simulates it");
+        continue;
+      }
       Json collective = {{"algorithm", algorithm.name}};
       if (!options.empty()) collective["options"] = options;
       Change change{"all-reduce by " + std::string(algorithm.name),

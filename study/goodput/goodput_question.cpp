@@ -285,8 +285,8 @@ void check_that_nodes_come_back(const Value& value, const goodput::Plan& plan) {
 
 void check_that_it_ends(const Value& value, const goodput::Plan& plan) {
   check_that_nodes_come_back(value, plan);
+  if (!fails_too_often(plan)) return;
   const double wall = wall_per_work_of(plan);
-  if (wall <= most_wall_per_work) return;
   value.fail("the run never ends: something stops it every " + span_text(mean_to_stop_s(plan)) +
              ", a restart takes " + span_text(downtimes_of(plan).mean(1e30)) + ", and " +
              span_text(between_saves_s(plan) + plan.durable_s) +

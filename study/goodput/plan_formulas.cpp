@@ -99,9 +99,13 @@ double wall_per_work_of(const goodput::Plan& plan) {
                                 downtimes_of(plan), mean);
 }
 
+bool fails_too_often(const goodput::Plan& plan) {
+  const double without_failures = 1 + plan.stall_s / plan.interval_s();
+  return wall_per_work_of(plan) > most_wall_per_work * without_failures;
+}
+
 bool can_save_and_end(const goodput::Plan& plan) {
-  return are_safe_in_time(plan) && !waits_for_ever(plan) &&
-         wall_per_work_of(plan) <= most_wall_per_work;
+  return are_safe_in_time(plan) && !waits_for_ever(plan) && !fails_too_often(plan);
 }
 
 }  // namespace sgdsim

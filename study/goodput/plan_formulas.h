@@ -32,5 +32,7 @@ int64_t best_interval_steps(const goodput::Plan& plan);
 bool can_save_and_end(const goodput::Plan& plan);
 // Time over that of the work, where saves are this far apart.
 double wall_per_work_of(const goodput::Plan& plan);
+// Whether hardly anything gets done for failures; saves take what they take.
+bool fails_too_often(const goodput::Plan& plan);
 
 }  // namespace sgdsim

@@ -174,7 +174,7 @@ bool set_in_experiment(Json& json, const std::vector<std::string>& steps,
 std::map<std::string, std::string> apply_to_parts(Json& json, const std::string& file,
                                                   const std::vector<std::string>& settings) {
   std::map<std::string, std::string> files;
-  for (const std::string& setting : settings) {
+  for (const std::string& setting : outer_first(settings)) {
     const std::size_t equals = setting.find('=');
     std::vector<std::string> steps{""};
     if (equals != std::string::npos && equals > 0)

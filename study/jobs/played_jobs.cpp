@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "models/collective/network_defaults.h"
 #include "study/step/simulated.h"
 
 namespace sgdsim {
@@ -30,6 +31,7 @@ StepResult step_of(const StepQuestion& question, JobsInTime& in_time, std::size_
 }  // namespace
 
 PlayedJobs::PlayedJobs(const JobsFile& file, JobsQuestion& question) : file_(file) {
+  question.alpha = usual_alpha(file.cluster.kind);
   for (const JobOfFile& job : file.jobs)
     if (!job.work) steps_.push_back(job.experiment.question());
   for (const JobOfFile& job : file.jobs) {
@@ -51,8 +53,11 @@ std::vector<JobResult> PlayedJobs::play(const JobsQuestion& all,
   for (const std::size_t job : jobs) first = std::min(first, file_.jobs[job].start);
   const auto start_of = [&](std::size_t job) { return Time() + (file_.jobs[job].start - first); };
   const auto wires = file_.cluster.wires(file_.routes);
-  JobsQuestion question{
-      .network = all.network, .wires = wires.get(), .carrier = all.carrier, .stopper = all.stopper};
+  JobsQuestion question{.network = all.network,
+                        .wires = wires.get(),
+                        .carrier = all.carrier,
+                        .alpha = all.alpha,
+                        .stopper = all.stopper};
   std::vector<std::size_t> numbers;
   for (const std::size_t job : jobs) {
     if (file_.jobs[job].work) {

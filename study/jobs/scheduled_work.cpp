@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "models/collective/network_defaults.h"
 #include "models/training/gpu_schedule.h"
 #include "models/training/transformer_file.h"
 #include "sim/core/error.h"
@@ -276,6 +277,7 @@ ScheduledWork WorkOfJob::of(const Chakra& chakra, const Cluster& part) const {
   question.network = &part.network;
   question.pays_folds = true;
   question.on_wires = true;
+  question.alpha = usual_alpha(part.kind);
   if (chakra.files.size() % static_cast<std::size_t>(part.workers_per_node) == 0)
     question.workers_per_node = part.workers_per_node;
   const ChakraSchedule read(question);
@@ -306,8 +308,8 @@ ScheduledWork WorkOfJob::of(const Parallel& parallel, const Cluster& part,
 
 ScheduledWork WorkOfJob::of(const Collective& collective, const Cluster& part) const {
   const Value place = where_.child("collective");
-  const CollectiveField field =
-      read_collective(Value(collective.field, place.file(), place.path()));
+  CollectiveField field = read_collective(Value(collective.field, place.file(), place.path()));
+  field.on_wires = true;
   check_options(field.options, place);
   if (!field.nccl && field.algorithms.empty())
     place.fail("it has no messages: name an algorithm of `sgdsim list algorithms`");

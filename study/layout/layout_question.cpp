@@ -214,7 +214,7 @@ ForeignLayout given_layout(const LayoutWords& words, const Transformer& model) {
       cluster_in(Value(cluster, place_of(words.cluster), ""), 0).cluster.network.workers();
   given = load_layout(text, option, {.given = words.gpus, .usual = usual}, model);
   if (given.is_text) {
-    given.layout = completed(given.layout, text, words.gpus, words.batch);
+    given.layout = completed(given.layout, text, words.gpus > 0 ? words.gpus : usual, words.batch);
     check_sizes(given.layout, option);
   }
   check_given(words, given.layout);

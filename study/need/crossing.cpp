@@ -5,6 +5,8 @@
 #include <cmath>
 #include <map>
 
+#include "sim/core/error.h"
+
 namespace sgdsim {
 namespace {
 
@@ -21,6 +23,11 @@ class AskedValues {
     const auto known = known_.find(position);
     if (known != known_.end()) return known->second;
     NeedPoint point = ask_(value);
+    // Ends with a point, or as 1e2, ask for what lies between whole numbers, too.
+    if (range_.is_fractional() && point.error.find("expected a whole number") != std::string::npos)
+      throw InputError(
+          "--axis " + range_.field(),
+          "takes whole numbers: write both ends as such, as in " + range_.field() + "=2..64");
     point.value = value;
     point.meets = point.reached && goal_.is_met_by(*point.reached);
     return known_.emplace(position, std::move(point)).first->second;

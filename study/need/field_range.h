@@ -24,6 +24,8 @@ class FieldRange {
   const std::string& field() const { return field_; }
   bool is_listed() const { return !listed_.empty(); }
   bool is_whole() const { return from_.kind == Amount::Kind::whole; }
+  // Plain numbers, and what is between whole ones, too.
+  bool is_fractional() const { return from_.is_plain() && !is_whole() && !is_listed(); }
   // In base units, as every position here.
   double low() const { return low_; }
   double high() const { return high_; }

@@ -83,6 +83,10 @@ double figure_of(const Json& answer, const NeedTarget& target,
   for (const char* of_line : {"axes", "point", "of"}) figures.erase(of_line);
   for (const std::string& column : columns_in(figures))
     if (!std::isnan(number_in(figures, column))) known.push_back(column);
+  if (target.name == "days" || target.name == "gpu_hours")
+    throw InputError("--target", target.name +
+                                     " are those of a whole training; --tokens says how "
+                                     "many it has, as in --tokens 2e12");
   throw InputError("--target", unknown_name("figure", target.name, known));
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <sstream>
 
+#include "models/collective/network_defaults.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "sim/core/refusal.h"
@@ -156,7 +157,10 @@ void set_messages(const ReplayWords& words, const std::optional<Cluster>& cluste
     question.send_buffer_B =
         static_cast<double>(parse_bytes(words.send_buffer, "--send-buffer").count());
   }
-  question.alpha = words.alpha == "wire" ? AlphaRule::wire : AlphaRule::port;
+  if (!words.alpha.empty())
+    question.alpha = words.alpha == "wire" ? AlphaRule::wire : AlphaRule::port;
+  else if (cluster)
+    question.alpha = usual_alpha(cluster->kind);
   if (words.unexpected.empty()) return;
   if (question.shares_ports || question.resources != nullptr)
     throw no_effect("--unexpected",
@@ -256,7 +260,8 @@ Fields replay_fields(ReplayWords& words) {
              traffic_beside_field(words.traffic),
              {"seed", words.seed, "seed of what packets and routes draw (default: 1)"},
              Field("alpha", words.alpha,
-                   "latency on the cluster: port (keeps both ports) or wire (default: port)")
+                   "latency on the cluster: port (keeps both ports) or wire (default: wire where "
+                   "its `network` is tcp, mpi, gloo or nccl, else port)")
                  .one_of({"port", "wire"}),
              Field("ports", words.ports,
                    "turns (messages one after the other), or shared by messages in progress "

@@ -87,6 +87,7 @@ CollectiveJob job_of(const CollectiveField& field, const Algorithm& algorithm,
   job.workers_per_node = cluster.workers_per_node;
   job.grid = cluster.grid;
   job.network = &cluster.network;
+  job.on_wires = field.on_wires;
   job.cost = worst_of_job(algorithm, job);
   return job;
 }
@@ -267,8 +268,7 @@ MessageCost CollectiveField::cost(const Cluster& cluster, Operation operation) c
     if (operation != Operation::allreduce)
       servers->fail("parameter servers only sum: they have no " + std::string(name_of(operation)));
     return MessageCost::of_servers(
-        read_parameter_servers(*servers, cluster.network,
-                               starts_in_flight(cluster.kind) ? AlphaRule::wire : AlphaRule::port));
+        read_parameter_servers(*servers, cluster.network, usual_alpha(cluster.kind)));
   }
   if (curve) return MessageCost::of_curve(curve->not_faster_than(fastest_byte(cluster.network)));
   try {

@@ -26,6 +26,7 @@ struct CollectiveField {
   std::optional<Curve> curve;
   MessageCost constants;              // where none of these is given
   std::optional<int> measured_ranks;  // of a curve, if its file says so
+  bool on_wires = false;              // its messages share the wires of their routes
   std::string where;
 
   bool offers(Operation operation) const;

@@ -113,18 +113,6 @@ Value part_of(const Value& root, const Json& json, const std::string& field,
   return root.child(field);
 }
 
-// Messages in flight, if nobody says otherwise: two all-reduces of DDP in a process group of
-// PyTorch over gloo; and real servers take what is pushed when it comes, no worker waits with its
-// next gradients until it has pulled. Papers that say nothing of it count one message after the
-// other.
-int usual_channels(const Experiment& experiment) {
-  constexpr int threads_of_gloo = 2;
-  const NetworkKind kind = experiment.cluster.kind;
-  if (experiment.synchronization || experiment.strategy.takes_turns) return 1;
-  if (experiment.cost.servers() != nullptr) return starts_in_flight(kind) ? most_channels : 1;
-  return kind == NetworkKind::gloo && experiment.strategy.name == "ddp" ? threads_of_gloo : 1;
-}
-
 // "none" is as good as no field, so that a sweep can compare with it.
 bool is_none(const Json& json) { return json.is_string() && json.get<std::string>() == "none"; }
 bool is_none(const Value& value) { return is_none(value.json()); }
@@ -228,7 +216,7 @@ void put_parts_in_place(ResolvedExperiment& resolved, const std::string& from) {
 // One setting may name another file, and the next one change a field of it.
 void apply_in_turn(ResolvedExperiment& resolved, const std::vector<std::string>& settings,
                    const std::string& from) {
-  for (const std::string& setting : settings) {
+  for (const std::string& setting : outer_first(settings)) {
     apply_settings(resolved.json, {setting});
     put_parts_in_place(resolved, from);
   }
@@ -370,7 +358,7 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
   experiment.iterations = given.iterations.value_or(experiment.iterations);
   experiment.warm_up = given.warm_up.value_or(experiment.warm_up);
   experiment.seed = given.seed;
-  experiment.channels = given.channels.value_or(usual_channels(experiment));
+  experiment.given_channels = given.channels;
   experiment.interference = given.interference;
   experiment.alone = given.alone;
   if (given.workers) {
@@ -386,6 +374,17 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
               {experiment.cost.job().options.routing, experiment.seed}, given.transport, root)
           .carrier;
   if (given.traffic && !is_none(*given.traffic)) read_traffic_of(experiment, *given.traffic);
+}
+
+// If nobody says otherwise: two all-reduces of DDP in a process group of PyTorch over gloo; and
+// real servers take what is pushed when it comes, no worker waits with its next gradients until it
+// has pulled. Papers that say nothing of it count one message after the other.
+int Experiment::channels() const {
+  constexpr int threads_of_gloo = 2;
+  if (given_channels) return *given_channels;
+  if (synchronization || strategy.takes_turns) return 1;
+  if (cost.servers() != nullptr) return starts_in_flight(cluster.kind) ? most_channels : 1;
+  return cluster.kind == NetworkKind::gloo && strategy.name == "ddp" ? threads_of_gloo : 1;
 }
 
 StepQuestion Experiment::question() const {
@@ -406,7 +405,7 @@ StepQuestion Experiment::question() const {
   question.iterations = iterations;
   question.warm_up = warm_up;
   question.seed = seed;
-  question.channels = channels;
+  question.channels = channels();
   question.interference = interference;
   return question;
 }

@@ -45,11 +45,13 @@ struct Experiment {
   int iterations = 1;
   int warm_up = 2;
   uint64_t seed = 1;
-  int channels = 1;
+  std::optional<int> given_channels;  // messages in flight
   double interference = 1;
   std::optional<Duration> alone;  // of an iteration on one worker, as somebody states it
   Json inputs;                    // resolved and complete
 
+  // As given, or what is usual with its strategy, synchronization, servers and network.
+  int channels() const;
   // The experiment must outlive the question.
   StepQuestion question() const;
 };

@@ -1,6 +1,7 @@
 // Walking a dotted path into a JSON value.
 #include "study/step/override.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string_view>
@@ -104,6 +105,10 @@ Json value_in(const std::string& text, const std::string& where) {
   return check_text(text, where) ? Json::parse(text) : Json(text);
 }
 
+std::ptrdiff_t path_length(const std::string& setting) {
+  return static_cast<std::ptrdiff_t>(std::min(setting.find('='), setting.size()));
+}
+
 void set_field(Json& json, const std::vector<std::string>& steps, Json value,
                const std::string& where) {
   if (value.is_null() && !is_there(json, steps)) return;
@@ -126,8 +131,17 @@ void set_field(Json& json, const std::vector<std::string>& steps, Json value,
   if (steps.back() == "per_byte") parent->erase("bandwidth");
 }
 
-void apply_settings(Json& json, const std::vector<std::string>& settings) {
-  for (const std::string& setting : settings) {
+std::vector<std::string> outer_first(std::vector<std::string> settings) {
+  const auto depth = [](const std::string& setting) {
+    return std::count(setting.begin(), setting.begin() + path_length(setting), '.');
+  };
+  std::stable_sort(settings.begin(), settings.end(),
+                   [&](const std::string& a, const std::string& b) { return depth(a) < depth(b); });
+  return settings;
+}
+
+void apply_settings(Json& json, const std::vector<std::string>& given) {
+  for (const std::string& setting : outer_first(given)) {
     const std::size_t equals = setting.find('=');
     const std::string where = "--set " + setting.substr(0, 80);
     if (equals == std::string::npos || equals == 0)

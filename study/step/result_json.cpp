@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "models/step/asynchronous_workers.h"
 #include "sim/core/error.h"
 #include "sim/core/nearest_rank.h"
 #include "sim/core/quantity.h"
@@ -134,7 +135,10 @@ void print_result(std::ostream& out, const Experiment& experiment, const StepRes
       << rounded(100 * metrics.overlap_ratio, 3) << " %";
   if (metrics.throughput_samples_per_s > 0)
     out << ", " << rounded(metrics.throughput_samples_per_s) << " samples/s";
-  out << "\n" << result.messages.size() << " gradient messages per iteration\n";
+  if (asynchronous_rule(experiment.question()) != nullptr)
+    out << "\neach worker pushes all gradients in one message\n";
+  else
+    out << "\n" << result.messages.size() << " gradient messages per iteration\n";
   if (const std::string reason = reason_text(result, experiment.trace); !reason.empty())
     out << reason << "\n";
   if (!result.wires.busiest.empty()) {

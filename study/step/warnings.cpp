@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "sim/core/quantity.h"
 
@@ -60,6 +61,14 @@ void add_priced(const Experiment& experiment, const StepResult& result,
                      " its exchanges take that time, whatever else is on the wires");
 }
 
+// Formulas that no program reaches.
+void add_notes_of_formula(const Experiment& experiment, std::vector<std::string>& warnings) {
+  if (experiment.fidelity != Fidelity::closed_form || !experiment.cost.is_algorithm()) return;
+  for (const Algorithm& algorithm : algorithms())
+    if (algorithm.name == experiment.collective && !algorithm.closed_form_note.empty())
+      warnings.emplace_back(algorithm.closed_form_note);
+}
+
 // Exchanges that were never measured: beyond the curve, or beyond the calibrated cluster.
 void add_extrapolations(const Experiment& experiment, const StepResult& result,
                         std::vector<std::string>& warnings) {
@@ -95,6 +104,7 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
     warnings.insert(warnings.end(), part->begin(), part->end());
   add_stand_ins(experiment, result, warnings);
   add_priced(experiment, result, warnings);
+  add_notes_of_formula(experiment, warnings);
   add_extrapolations(experiment, result, warnings);
   return warnings;
 }

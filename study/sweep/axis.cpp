@@ -140,7 +140,8 @@ void Axis::read_range(const Value& value) {
   from_ = amount_at(from);
   const Amount last = amount_at(to);
   check_kind(to, last, from_);
-  if (from_.kind == Amount::Kind::whole && last.kind == Amount::Kind::number)
+  // Where there is a step, the end is not a value by itself: 2..1e6 by 1 are whole.
+  if (from_.kind == Amount::Kind::whole && last.kind == Amount::Kind::number && !step)
     from_.kind = last.kind;
   if (last.value < from_.value) to.fail("expected at least `from`");
   if (log && from_.value <= 0) from.fail("expected more than 0 where values are multiplied");

@@ -201,6 +201,9 @@ class PointDatabase::Writer {
     std::error_code problem;
     if (const auto old = std::filesystem::status(target_, problem); !problem)
       std::filesystem::permissions(temporary_, old.permissions(), problem);
+    // What a sweep that was killed had not yet put into the old file is not for the new one.
+    for (const char* of_old : {"-wal", "-shm", "-journal"})
+      std::filesystem::remove(target_ + of_old, problem);
     std::filesystem::rename(temporary_, target_);
     temporary_.clear();
   }

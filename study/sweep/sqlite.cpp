@@ -105,10 +105,11 @@ Database::Database(std::string file, Open how) : file_(std::move(file)) {
   const int flags =
       how == Open::to_read ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* database = nullptr;
-  int code = sqlite3_open_v2(file_.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  const std::string name = file_.starts_with("file:") ? "./" + file_ : file_;  // it is no URI
+  int code = sqlite3_open_v2(name.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   if (code == SQLITE_CANTOPEN && how == Open::to_read) {  // a folder that cannot be written to
     sqlite3_close(database);
-    code = sqlite3_open_v2(file_.c_str(), &database, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
+    code = sqlite3_open_v2(name.c_str(), &database, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
                            nullptr);
   }
   database_.reset(database);

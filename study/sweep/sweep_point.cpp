@@ -300,6 +300,16 @@ bool any_reads(const Sweep& sweep, PointReader& reader) {
   return false;
 }
 
+// The axis whose field a problem names; else this one.
+const Axis& axis_in(const Sweep& sweep, const std::string& problem, const Axis& other) {
+  for (const Axis& axis : sweep.axes) {
+    std::string path = "/" + axis.field();
+    std::replace(path.begin(), path.end(), '.', '/');
+    if (problem.find(path + ":") != std::string::npos) return axis;
+  }
+  return other;
+}
+
 }  // namespace
 
 std::vector<std::string> check_axes(const Sweep& sweep) {
@@ -321,7 +331,8 @@ std::vector<std::string> check_axes(const Sweep& sweep) {
     }
     if (problems == 0) continue;
     if (problems == checked && !any_reads(sweep, reader))
-      throw InputError(axis.where(), "no point can be read: " + first_problem);
+      throw InputError(axis_in(sweep, first_problem, axis).where(),
+                       "no point can be read: " + first_problem);
     warnings.push_back(axis.where() + ": " + std::to_string(problems) + " of " +
                        std::to_string(checked) +
                        " values fail beside the first values of the other axes: " + first_problem);

@@ -363,7 +363,12 @@ void print(std::ostream& out, const TuneWords& words, const TuneAnswer& answer) 
       apart.is_as_good(*before, tuned.value))
     out << "\nThat is within " << error_text(apart)
         << ", the error of such predictions: nothing is surely better; this is the likeliest";
-  if (tuned.bound) out << "\nbound, which no program reaches: " << amount(*tuned.bound);
+  if (tuned.bound)
+    out << (*tuned.bound > tuned.value ? "\nthe best merging on one channel, each message at the "
+                                         "price it has alone, which is "
+                                         "no bound here: "
+                                       : "\nbound, which no program reaches: ")
+        << amount(*tuned.bound);
   out << '\n'
       << tuned.evaluated << " of " << sweep.points << " points evaluated"
       << (tuned.interrupted  ? ", then interrupted"

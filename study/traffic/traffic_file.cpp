@@ -152,9 +152,9 @@ TrafficFile read_traffic(const Value& value, const Cluster& cluster, const Resou
   TrafficFile traffic;
   const auto given = read_record<TrafficFields>(value);
   traffic.name = given.head.name;
+  traffic.seed = seed.value_or(given.seed);
   if (!given.flows && !given.changes) value.fail("has neither `flows` nor `changes`");
-  if (given.flows)
-    traffic.flows = read_flows(*given.flows, cluster.network, seed.value_or(given.seed));
+  if (given.flows) traffic.flows = read_flows(*given.flows, cluster.network, traffic.seed);
   if (given.changes) {
     const NamedWays names(wires);
     for (const Value& change : given.changes->items())

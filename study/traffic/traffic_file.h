@@ -14,6 +14,7 @@ namespace sgdsim {
 
 struct TrafficFile {
   std::string name;
+  uint64_t seed = 1;  // of all that is drawn
   std::vector<PlainFlow> flows;
   std::vector<WireChange> changes;
   Meanwhile meanwhile() const { return {flows, changes}; }

@@ -6,9 +6,9 @@
 // other processes print in between. So a row is searched anywhere in a line: two whole numbers and
 // a type, an operator or not, a root or not, then two sides of 4 fields (8 with -I 1), the time of
 // day after them with -S 1. A line that begins like a row and does not end like one is dropped and
-// counted; so is one whose time and bandwidth contradict each other. A smaller size than before
-// starts a new table. Tests that are no operation known here are left out, and counted. Sizes are
-// those of the program: K is 1024 there, but rows are plain bytes.
+// counted; so is one whose time and bandwidth contradict each other, or whose results are wrong. A
+// smaller size than before starts a new table. Tests that are no operation known here are left out,
+// and counted. Sizes are those of the program: K is 1024 there, but rows are plain bytes.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -48,7 +48,7 @@ std::optional<double> field(std::string_view word) {
   return number_word(word);
 }
 
-enum class Reading { other, row, broken };
+enum class Reading { other, row, broken, wrong };
 
 std::optional<NcclSide> side_at(const Words& words, std::size_t from) {
   NcclSide side;
@@ -59,6 +59,16 @@ std::optional<NcclSide> side_at(const Words& words, std::size_t from) {
     if (i < 3) *places[i] = *number;
   }
   return side;
+}
+
+// Nothing takes less than no time; what was not done is N/A, or 0.
+bool has_time(const Words& words, std::size_t side) {
+  return words[side] == "N/A" || number_word(words[side]).value_or(-1) >= 0;
+}
+
+// Whole numbers count values; versions before 2.13 print the largest error there, as 1e-06.
+bool is_wrong(const Words& words, std::size_t side) {
+  return whole_word(words[side + 3]).value_or(0) > 0;
 }
 
 // The sides, from word `at` to the end of the line.
@@ -81,6 +91,8 @@ Reading read_sides(const Words& words, std::size_t at, LogRow& row) {
   const auto out_of_place = side_at(words, at);
   const auto in_place = side_at(words, at + side);
   if (!out_of_place || !in_place) return Reading::broken;
+  if (!has_time(words, at) || !has_time(words, at + side)) return Reading::broken;
+  if (is_wrong(words, at) || is_wrong(words, at + side)) return Reading::wrong;
   row.out_of_place = *out_of_place;
   row.in_place = *in_place;
   return Reading::row;
@@ -180,6 +192,9 @@ class Reader {
       case Reading::broken:
         ++broken_;
         return;
+      case Reading::wrong:
+        ++wrong_;
+        return;
       case Reading::other:
         remark(line);
     }
@@ -190,6 +205,8 @@ class Reader {
     add_tables(measurement_, tables_, text_);
     if (broken_ > 0)
       measurement_.notes.push_back(dropped_note(broken_, "broken or cut off within the row"));
+    if (wrong_ > 0)
+      measurement_.notes.push_back(dropped_note(wrong_, "its results are wrong (#wrong is not 0)"));
     if (contradicting_ > 0)
       measurement_.notes.push_back(
           dropped_note(contradicting_, "time and bandwidth contradict each other"));
@@ -263,6 +280,7 @@ class Reader {
   std::set<std::string> hosts_;
   std::string device_;
   int64_t broken_ = 0;
+  int64_t wrong_ = 0;
   int64_t contradicting_ = 0;
 };
 
