@@ -201,6 +201,13 @@ TEST_CASE("gTop-k for any number of workers, entry size and k") {
   }
 }
 
+// A part of an entry has its start-ups, and a byte.
+TEST_CASE("gTop-k: a message of less than half a byte is one") {
+  const Bench bench(8, gigabit(), trace_of({60}));
+  const auto cost = bench.compressed(R"({"name":"gtopk","density":0.0001,"whole_entries":false})");
+  CHECK(exchange_ms(bench, cost) == (6 * (Duration::us(436) + Duration::ns(9))).ms());
+}
+
 TEST_CASE("gTop-k: a merge per hop on the way up, and copies of the whole gradient") {
   const Bench bench(8, gigabit(), trace_of({1'000'000}));
   // 1000 entries of 8 B; merging 2000 entries takes 20 ms, copying 4 MB at 10 ns/B takes 40 ms.

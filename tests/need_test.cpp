@@ -146,6 +146,28 @@ TEST_CASE("need: a target that is met, lost and met again") {
   CHECK(!found.is_everywhere);
 }
 
+// Two buckets and more are met until there is hardly any overlap left: larger ones miss it again.
+TEST_CASE("need: a target that larger values miss again") {
+  const std::vector<std::string> words = {
+      "need",     SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json",
+      "--set",    "strategy=fixed_buckets",
+      "--axis",   "strategy.bucket=64KiB..1GiB",
+      "--target", "step=1.98s"};
+  std::vector<std::string> as_json = words;
+  as_json.insert(as_json.end(), {"--format", "json"});
+  const Ran ran = call_sgdsim(as_json);
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["met"] == "within");
+  REQUIRE(json["stretches"].size() == 1);
+  CHECK(json["stretches"][0]["from"] == json["needed"]["value"]);
+  for (const Json& point : json["points"])
+    if (point["value"] == "1GiB") CHECK(point["reached"].get<double>() > 1.98e6);
+  const std::string text = call_sgdsim(words).out;
+  CHECK(text.find("Larger values miss the target again. It is met from " +
+                  json["needed"]["value"].get<std::string>()) != std::string::npos);
+}
+
 TEST_CASE("need: whole numbers that divide, and values without an answer") {
   const auto inverse = [](double x) { return 10'000 / x; };
   // Multiples of 48 only: 10,000 / x <= 30 from 333.3 on.

@@ -156,6 +156,27 @@ TEST_CASE("databases: one alone becomes lines, or a table") {
   CHECK(points_in(at + "b.jsonl") == points_in(at + "a.jsonl"));
 }
 
+// The first value of the axis is none: of both kinds of files it is a column.
+TEST_CASE("databases: an axis whose first value is null is a column") {
+  const Temporary folder(Temporary::Kind::folder);
+  std::vector<std::string> said;
+  for (const char* name : {"/a.jsonl", "/a.db"}) {
+    const std::string file = folder.name() + name;
+    REQUIRE(call_sgdsim({"sweep", k80, "-q", "--axis", R"(cluster.nic.reduce=[null, "1 ns/B"])",
+                         "--axis", "cluster.nodes=2,4", "--out", file})
+                .exit_code == 0);
+    const Ran table = call_sgdsim(
+        {"plot", file, "--x", "nodes", "--y", "reduce", "--cell", "iteration", "--format", "csv"});
+    CHECK(table.exit_code == 0);
+    said.push_back(table.out);
+    CHECK(call_sgdsim({"plot", file, "--x", "nodes", "--y", "iteration", "--by", "reduce", "--out",
+                       file + ".svg"})
+              .exit_code == 0);
+  }
+  CHECK(said[0] == said[1]);
+  CHECK(std::count(said[0].begin(), said[0].end(), '\n') == 3);
+}
+
 TEST_CASE("databases: a name is a name, and no address") {
   const Temporary folder(Temporary::Kind::folder);
   const Ran ran = run_shell_line("cd " + folder.name() + "; \"" SGDSIM_PROGRAM "\" sweep " + k80 +

@@ -315,6 +315,29 @@ TEST_CASE("traffic: flows that never have a way are named, with exit code 4") {
         "  flow 2: 1000000 B from worker 2 to worker 3: still waiting\n");
 }
 
+// A third of what a spine carries is lost from 0.5 ms on, acknowledgements too, and all of what
+// goes to a host from 3 ms on: who sends to that host gives up, and nobody else asks for ever.
+TEST_CASE("traffic: senders that lost acknowledgements hear that all has come") {
+  const std::string text = R"({"flows": {"generator": "permutation", "size": "2 MB"},
+      "changes": [{"at": "500 us", "vertex": "spine0", "loss": 0.3},
+                  {"at": "3 ms", "link": ["node7", "leaf1"], "loss": 1}]})";
+  const Temporary file(Temporary::Kind::file, text);
+  const Json racks = {{"shape", "leaf_spine"},
+                      {"nodes", 8},
+                      {"nodes_per_leaf", 4},
+                      {"spines", 2},
+                      {"nic", {{"latency", "1 us"}, {"bandwidth", "10 Gbps"}}},
+                      {"uplink", {{"latency", "1 us"}, {"bandwidth", "10 Gbps"}}}};
+  const Temporary cluster(Temporary::Kind::file, racks.dump());
+  for (const char* seed : {"1", "2", "3", "4"}) {
+    CAPTURE(seed);
+    const Ran ran = run_sgdsim({"traffic", file.name(), "-c", cluster.name(), "--fidelity",
+                                "packet", "--transport", "ndp", "--seed", seed});
+    CHECK(ran.exit_code == 4);
+    CHECK(ran.log.find("worker 7") != std::string::npos);
+  }
+}
+
 // Flows are printed one by one, and yet like the rest of the answer.
 TEST_CASE("traffic: the text of an answer is that of its JSON") {
   const std::string text =

@@ -222,8 +222,11 @@ std::string column_named(const std::string& name, const Json& row, const std::st
   std::vector<std::string> axes, others;
   for (const std::string& column : known) {
     if (column == name) return column;
-    if (!means(name, column) || !is_one_value(column_of(row, column))) continue;
-    (row.contains("axes") && row["axes"].contains(column) ? axes : others).push_back(column);
+    if (!means(name, column)) continue;
+    if (row.contains("axes") && row["axes"].contains(column))
+      axes.push_back(column);  // the value of the first row may be null
+    else if (is_one_value(column_of(row, column)))
+      others.push_back(column);
   }
   std::vector<std::string>& found = axes.empty() ? others : axes;
   if (found.empty())

@@ -56,7 +56,10 @@ double Sparse::selected(double elements, double density) const {
   return std::min(std::max(k, 1.), std::max(1., elements));
 }
 
-Bytes Sparse::entries(double count) const { return Bytes::nearest(count * entry_B()); }
+// A part of an entry is a message, too: a byte at least.
+Bytes Sparse::entries(double count) const {
+  return count > 0 ? Bytes::nearest(std::max(1., count * entry_B())) : Bytes();
+}
 
 Encoded Sparse::select(const Group& group, double sent) const {
   Encoded encoded;

@@ -107,6 +107,8 @@ class NdpConversation final : public Conversation {
     if (received_.has_all()) {
       pulls_waiting = 0;
       packets_.complete(*this, now);
+      // A sender that asks does not know it: what it then sends again is acknowledged.
+      if (packet.kind == PacketKind::question && packet.value == pulls_) ++pulls_;
     } else if (is_owed && pacer_->ask(*this, now)) {
       ++pulls_;
     }

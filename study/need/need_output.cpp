@@ -77,9 +77,19 @@ NeedOut out_of(const NeedAnswer& answer) {
   return out;
 }
 
-std::string verdict_of(const NeedFound& found) {
+// Whether larger values than those that are met from some value on miss the target again.
+bool is_lost_again(const NeedAnswer& answer) {
+  const NeedFound& found = answer.found;
+  return !found.met.empty() && !found.is_everywhere &&
+         (found.met.size() > 1 ||
+          (!found.is_largest && found.met.front().to.value != answer.range.last()));
+}
+
+std::string verdict_of(const NeedAnswer& answer) {
+  const NeedFound& found = answer.found;
   if (found.met.empty()) return "nowhere";
   if (found.is_everywhere) return "everywhere";
+  if (is_lost_again(answer)) return "within";
   return found.is_largest ? "at_most" : "at_least";
 }
 
@@ -95,9 +105,10 @@ Fields fields_of(const NeedOut& o) {
           Field("must_be", target.goal.at_most, "whether the figure has to be small or large")
               .one_of({"at_least", "at_most"}),
           {"target", target.goal.value, "how small or large, times in us"},
-          Field("met", verdict_of(found),
-                "with which values: at least the needed one, at most the needed one, all, none")
-              .one_of({"at_least", "at_most", "everywhere", "nowhere"}),
+          Field("met", verdict_of(o.answer),
+                "with which values: at least the needed one, at most the needed one, those within "
+                "the stretches, all, none")
+              .one_of({"at_least", "at_most", "within", "everywhere", "nowhere"}),
           {"needed", out_of(found.needed),
            "the smallest value that meets the target; the largest, where smaller ones meet it"},
           {"before", out_of(found.before), "its neighbour that does not meet it"},
@@ -147,8 +158,10 @@ void print_needed(std::ostream& out, const NeedAnswer& answer) {
       << at_text(answer, *found.before, digits)
       << (found.before->reached ? "" : ": " + printable(found.before->error)) << '\n';
   if (!found.needed->layout.empty()) out << "With the layout " << found.needed->layout << '\n';
-  if (found.met.size() < 2) return;
-  out << "The target is met, lost and met again. It is met";
+  if (!is_lost_again(answer)) return;
+  out << (found.met.size() > 1 ? "The target is met, lost and met again."
+                               : "Larger values miss the target again.")
+      << " It is met";
   for (const NeedStretch& one : found.met)
     out << (&one == &found.met.front() ? " from " : ", and from ") << text_of_value(one.from.value)
         << " to " << text_of_value(one.to.value);

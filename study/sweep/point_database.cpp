@@ -391,7 +391,10 @@ void read_database(const std::string& file, const std::function<void(Json&& line
       const auto column = static_cast<std::size_t>(i);
       const std::string& name = names[column];
       FigureValue value = stored(points.value(i), declared[column]);
-      if (std::holds_alternative<std::monostate>(value)) continue;
+      if (std::holds_alternative<std::monostate>(value)) {
+        if (name.starts_with(axis_prefix)) line.axes[name.substr(axis_prefix.size())] = nullptr;
+        continue;
+      }
       if (name == "id")
         line.id = points.is_blob(i) ? id_of_bytes(points.text(i)) : points.text(i);
       else if (name == "point")
