@@ -58,6 +58,14 @@ TEST_CASE("jobs: settings below a path") {
         answer_of(whole, {"cluster.uplink.latency=50 us", "cluster.nic.latency=7 us"}));
   CHECK(answer_of(paths, {"cluster.nic.latency=7 us", "cluster=far.json"}) ==
         answer_of(paths, {"cluster=far.json", "cluster.nic.latency=7 us"}));  // the whole first
+  // What a job's own `set` has within an object goes with it.
+  const auto with_own = [&](const Json& set) {
+    Json own = outside;
+    own["jobs"][0]["set"] = set;
+    return answer_of(put("own.json", own), {"jobs.0.experiment.strategy=wfbp"});
+  };
+  CHECK(with_own({"strategy.name=ddp", "strategy.bucket=1 MiB", "iterations=4"}) ==
+        with_own({"iterations=4"}));
   // What the file refuses is refused with its name, and a file that is not there, too.
   for (const auto& [setting, part] : std::vector<std::pair<std::string, std::string>>{
            {"cluster.nodes=x", "--set cluster.nodes=x: expected a whole number"},

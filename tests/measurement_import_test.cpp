@@ -111,6 +111,8 @@ TEST_CASE("nccl log: what is no row, and what is a broken one") {
       {"a negative time", "8192 2048 float sum -1 -20.50 0.40 0.60 0 19.50 0.42 0.64 0", 1},
       {"no time", "8192 2048 float sum -1 nan 0.40 0.60 0 19.50 0.42 0.64 0", 1},
       {"wrong results", "8192 2048 float sum -1 20.50 0.40 0.60 7 19.50 0.42 0.64 0", 1},
+      {"millions of wrong results",
+       "8192 2048 float sum -1 20.50 0.40 0.60 3.35544e+07 19.50 0.42 0.64 0", 1},
       {"wrong results in place", "8192 2048 float sum -1 20.50 0.40 0.60 0 19.50 0.42 0.64 1999",
        1},
       {"a digit lost in the time",

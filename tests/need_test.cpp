@@ -271,6 +271,7 @@ TEST_CASE("need: mistakes are a sentence with what to type") {
       {{"--model", "llama3.1_8b", "-c", "dgx_h100_4", "--gpus", "64", "--axis",
         "cluster.nic.bandwidth=50Gbps..800Gbps", "--target", "days=1"},
        "--tokens"},
+      {{k80, "--axis", "cluster.nodes=2..8", "--target", "days=1"}, "unknown figure \"days\""},
       {{k80, "--axis", "cluster.nodes=8..2", "--target", target},
        "write the smaller end first: 2..8"},
       {{k80, "--axis", "cluster.nodes=NaN..8", "--target", target}, "expected numbers"},

@@ -25,7 +25,10 @@ TEST_CASE("settings: both names in one value are still refused, by the reader") 
 
 TEST_CASE("settings: whole objects first, then what is in them") {
   CHECK(outer_first({"a.b.c=1", "d=2.5.1", "a.b=3", "a.b.c=4", "=x", "no"}) ==
-        std::vector<std::string>{"d=2.5.1", "=x", "no", "a.b=3", "a.b.c=1", "a.b.c=4"});
+        std::vector<std::string>{"a.b=3", "a.b.c=1", "d=2.5.1", "a.b.c=4", "=x", "no"});
+  CHECK(outer_first({"a.b=1", "a=null"}) == std::vector<std::string>{"a.b=1", "a=null"});
+  CHECK(outer_first({"a.b.c=1", "a.b=2", "a=3"}) ==
+        std::vector<std::string>{"a=3", "a.b=2", "a.b.c=1"});
   Json json = Json::object();
   apply_settings(json, {"strategy.bucket=1 MiB", R"(strategy={"name": "ddp"})"});
   CHECK(json["strategy"] == Json{{"name", "ddp"}, {"bucket", "1 MiB"}});

@@ -119,7 +119,7 @@ TEST_CASE("pivot: CSV as spreadsheets write it, and what is no table") {
   const std::vector<std::string> words = {"--x", "x", "--y", "y", "--cell", "v", "--format", "csv"};
   const std::string plain = pivoted("x,y,v\n1,a,5\n", words).out;
   for (const char* text : {"\xef\xbb\xbfx,y,v\n1,a,5\n", "x, y, v\r\n1, a, 5\r\n",
-                           "\"x\" , \"y\",\"v\"\n 1,\"a\" ,\t5\n"}) {
+                           "\"x\" , \"y\",\"v\"\n 1,\"a\" ,\t5\n", "x,y,v,,\n1,a,5,,\n"}) {
     CAPTURE(text);
     const Ran ran = pivoted(text, words);
     CHECK(ran.exit_code == 0);

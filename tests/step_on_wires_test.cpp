@@ -379,25 +379,37 @@ TEST_CASE("sgdsim layout: at fidelity flow") {
 // others together. Nine: a lone member's card carries all, 8/9 of gradients in FP32 out and of
 // weights in BF16, behind 704 ms of computing.
 TEST_CASE("steps on wires: groups that leave nodes by different numbers of cards") {
-  const auto step_us = [](int gpus, const std::string& layout, const char* fidelity) {
-    const Ran ran = call_sgdsim({"layout", "llama3.1_8b", "-c", "dgx_h100_4", "--gpus",
-                                 std::to_string(gpus), "--layout", layout, "--memory", "500GB",
-                                 "--fidelity", fidelity, "--format", "json"});
+  struct Row {
+    const char* cluster;  // with a card for each GPU, four for eight, and one for eight
+    int gpus;
+    const char* layout;
+    const char* algorithm = "ring";
+  };
+  const auto step_us = [](const Row& row, const char* fidelity) {
+    const Ran ran =
+        call_sgdsim({"layout", "llama3.1_8b", "-c", row.cluster, "--gpus", std::to_string(row.gpus),
+                     "--layout", std::string(row.layout) + " overlap=off", "--memory", "5000GB",
+                     "-a", std::string("allreduce=") + row.algorithm, "--sequence", "8192",
+                     "--fidelity", fidelity, "--format", "json"});
     CAPTURE(ran.log);
     REQUIRE(ran.exit_code == 0);
     return Json::parse(ran.out)["layouts"][0]["step_us"].get<double>();
   };
-  for (const auto& [gpus, layout] :
-       {std::pair(9, "dp9 zero1 overlap=off"), std::pair(15, "dp15 zero1 overlap=off"),
-        std::pair(12, "tp4 dp3 zero1 overlap=off"), std::pair(18, "tp2 dp9 zero1 overlap=off"),
-        std::pair(24, "dp24 zero1 overlap=off")}) {
-    CAPTURE(layout);
-    const double formula = step_us(gpus, layout, "closed_form");
-    CHECK(step_us(gpus, layout, "message") == doctest::Approx(formula).epsilon(1e-6));
-    CHECK(step_us(gpus, layout, "flow") == doctest::Approx(formula).epsilon(2e-3));
+  for (const Row& row :
+       {Row{"dgx_h100_4", 9, "dp9 zero1"}, Row{"dgx_h100_4", 15, "dp15 zero1"},
+        Row{"dgx_h100_4", 12, "tp4 dp3 zero1"}, Row{"dgx_h100_4", 18, "tp2 dp9 zero1"},
+        Row{"dgx_h100_4", 24, "dp24 zero1"}, Row{"dgx_h100_4", 33, "dp33 zero1"},
+        Row{"dgx_h100_4", 12, "dp12 zero0", "hierarchical"}, Row{"aws_p4d_2", 9, "dp9 zero1"},
+        Row{"cloud_v100_25gbe", 9, "dp9 zero1"}, Row{"cloud_v100_25gbe", 12, "dp12 zero1"},
+        Row{"cloud_v100_25gbe", 36, "tp4 dp9 zero1 sp"}}) {
+    CAPTURE(row.cluster);
+    CAPTURE(row.layout);
+    const double formula = step_us(row, "closed_form");
+    CHECK(step_us(row, "message") == doctest::Approx(formula).epsilon(1e-6));
+    CHECK(step_us(row, "flow") == doctest::Approx(formula).epsilon(0.01));
   }
   const double on_one_card_us = 8. / 9 * 8.03e9 * (4 + 2) / 45e9 * 1e6;
-  CHECK(step_us(9, "dp9 zero1 overlap=off", "closed_form") >= 704'000 + on_one_card_us);
+  CHECK(step_us({"dgx_h100_4", 9, "dp9 zero1"}, "closed_form") >= 704'000 + on_one_card_us);
 }
 
 }  // namespace sgdsim

@@ -91,7 +91,7 @@ void read_csv(const std::string& text, const std::string& file,
   csv.next(titles);
   if (titles.size() < 2) throw InputError(file, expected_rows);
   for (auto title = titles.begin(); title != titles.end(); ++title)
-    if (std::find(titles.begin(), title, *title) != title)
+    if (!title->empty() && std::find(titles.begin(), title, *title) != title)
       throw InputError(csv.where(), "the title \"" + *title + "\" stands there twice");
   std::vector<std::string> cells;
   while (csv.next(cells)) {
@@ -101,7 +101,8 @@ void read_csv(const std::string& text, const std::string& file,
                                         " cells as in the first line, got " +
                                         std::to_string(cells.size()));
     Json row = Json::object();
-    for (std::size_t i = 0; i < cells.size(); ++i) row["axes"][titles[i]] = value_of(cells[i]);
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      if (!titles[i].empty()) row["axes"][titles[i]] = value_of(cells[i]);
     use(row);
   }
 }

@@ -85,12 +85,16 @@ StepResult by_formula(const StepQuestion& question, int bound) {
     }
   }
   double rate = std::accumulate(rates.begin(), rates.end(), 0.);
+  if (!is_bound)
+    for (const Duration limit : {busy, processor})
+      share_port(rates, std::vector<double>(rates.size(), 1), scaled(limit, 1 / workers));
+  const double paced = std::accumulate(rates.begin(), rates.end(), 0.);
   const double stale =
-      is_bound ? 0 : std::ceil(rate / *std::min_element(rates.begin(), rates.end()) - 1 - 1e-6);
+      is_bound ? 0 : std::ceil(paced / *std::min_element(rates.begin(), rates.end()) - 1 - 1e-6);
   // Of the mean update: each worker's counts as often as it comes.
   const double factor =
       is_bound ? factor_sum / workers
-               : std::inner_product(factors.begin(), factors.end(), rates.begin(), 0.) / rate;
+               : std::inner_product(factors.begin(), factors.end(), rates.begin(), 0.) / paced;
   if (is_bound) rate = std::min(rate, workers / std::max(1., slowest));
   for (const Duration limit : {busy, processor})
     if (limit > Duration()) rate = std::min(rate, workers / static_cast<double>(limit.ps()));

@@ -43,11 +43,14 @@ GroupTimes::Edges GroupTimes::find_edges(const RankGroup& group, const Network& 
     for (int64_t member = 0; member + 1 < group.size; ++member)
       add(first + member * group.stride, first + (member + 1) * group.stride);
     add(first + (group.size - 1) * group.stride, first);
+    int64_t nodes = 0;
     for_each_node(group, first, [&](int64_t, int64_t members) {
       edges.per_node = std::min(edges.per_node, members);
       edges.most_per_node = is_first ? members : std::max(edges.most_per_node, members);
       is_first = false;
+      ++nodes;
     });
+    edges.nodes = std::max(edges.nodes, nodes);
   });
   return edges;
 }
@@ -74,21 +77,16 @@ void GroupTimes::for_each_node(const RankGroup& group, int64_t first, const F& f
   }
 }
 
-// How many messages each shared way carries at once: all workers of a node send, and more than a
-// node's worth leaves no larger group, unless it has lanes of which messages change.
+// How many messages each shared way carries at once, where fullest.
 std::vector<int> GroupTimes::loads_of(const RankGroup& group, const Network& network) const {
   std::vector<int> loads;
-  for (const SharedWays& shared : network.shared_ways()) {
-    const int64_t senders = std::min<int64_t>(shared.group, cluster_->workers_per_node);
-    loads.push_back(shared.lanes == SharedWays::Lanes::own
-                        ? most_on_a_lane(group, shared)
-                        : static_cast<int>((senders + shared.ways - 1) / shared.ways));
-  }
+  for (const SharedWays& shared : network.shared_ways())
+    loads.push_back(most_on_a_way(group, shared));
   return loads;
 }
 
 // A ring for every member that each node has, which leaves the nodes by other members each.
-int GroupTimes::most_on_a_lane(const RankGroup& group, const SharedWays& shared) const {
+int GroupTimes::most_on_a_way(const RankGroup& group, const SharedWays& shared) const {
   std::vector<int> out(shared.count(static_cast<int>(gpus_)));
   std::vector<int> in(out.size());
   struct Node {
@@ -159,7 +157,9 @@ GroupTimes::Answer GroupTimes::answer_of(Operation operation, const RankGroup& g
 GroupTimes::Answer GroupTimes::answer_like_nccl(Operation operation, const RankGroup& group,
                                                 double whole_B) {
   const Edges& edges = edges_of(group, whole_B / real(group.size));
-  const int64_t per_node = edges.crosses ? edges.per_node : group.size;
+  // Nodes of unlike sizes are as many of one size.
+  const int64_t per_node =
+      edges.are_even() ? edges.per_node : (group.size + edges.nodes - 1) / edges.nodes;
   if (!nccl_) {
     nccl_ = nccl_box_of(*cluster_);
     if (!cluster_->nccl || !cluster_->nccl->generation)
@@ -201,12 +201,13 @@ double GroupTimes::ring_pass_s(const RankGroup& group, double whole_B) {
     return start + steps * (latency + std::max(inside, across));
   // Of the rings of all cards one leaves by each member, and the others go on inside; but by none
   // where a node has more members than there are rings.
-  const bool all_leave = edges.most_per_node == edges.per_node;
-  const double on_inside = all_leave ? inside * (rings - 1) / rings : inside;
+  const double on_inside = edges.are_even() ? inside * (rings - 1) / rings : inside;
+  const double hops_across = real(edges.nodes);
   const double all_around =
-      (rings - 1) * (edges.inside_latency_s + on_inside) + edges.across_latency_s + across;
-  return start +
-         std::max(latency + steps * std::max(on_inside, across), steps * all_around / rings);
+      (real(group.size) - hops_across) * (edges.inside_latency_s + on_inside) +
+      hops_across * (edges.across_latency_s + across);
+  return start + std::max(latency + steps * std::max(on_inside, across),
+                          steps * all_around / real(group.size));
 }
 
 double GroupTimes::direct_s(const RankGroup& group, double sent_B) {
@@ -249,7 +250,7 @@ GroupTimes::Busy GroupTimes::busy_directly(const RankGroup& group, double sent_B
 double GroupTimes::closed_form_s(const Algorithm& algorithm, Operation operation,
                                  const RankGroup& group, double whole_B) {
   const Edges& edges = edges_of(group, whole_B / real(group.size));
-  const bool has_nodes = edges.crosses && group.size % edges.per_node == 0;
+  const bool has_nodes = edges.crosses && edges.are_even();
   const auto cost_of = [](double latency_s, double s_per_B) {
     return PairCost{Duration::nearest_ps(latency_s * 1e12), PerByte::ps(s_per_B * 1e12), {}};
   };
@@ -267,7 +268,9 @@ double GroupTimes::closed_form_s(const Algorithm& algorithm, Operation operation
     job.network = &*levels;
     job.cost = worst_of_job(algorithm, job);
   } else {
-    const double parts = real(edges.crosses ? edges.per_node : 1);
+    // One that knows nodes, but not such, is whole.
+    const bool is_in_parts = edges.crosses && algorithm.parts == nullptr;
+    const double parts = real(is_in_parts ? edges.per_node : 1);
     job.cost = cost_of(std::max(edges.inside_latency_s, edges.across_latency_s),
                        std::max(edges.inside_s_per_B, edges.across_s_per_B / parts));
   }

@@ -84,6 +84,8 @@ class GroupTimes {
     double across_s_per_B = 0;
     int64_t per_node = 1;       // members of a group in one node, where fewest
     int64_t most_per_node = 1;  // and where most
+    int64_t nodes = 1;          // of a group, at most
+    bool are_even() const { return most_per_node == per_node; }
     bool crosses = false;
     bool has_inside = false;
   };
@@ -102,7 +104,7 @@ class GroupTimes {
                        double whole_B);
   Edges find_edges(const RankGroup& group, const Network& network) const;
   std::vector<int> loads_of(const RankGroup& group, const Network& network) const;
-  int most_on_a_lane(const RankGroup& group, const SharedWays& shared) const;
+  int most_on_a_way(const RankGroup& group, const SharedWays& shared) const;
   template <class F>
   void for_each_group(const RankGroup& group, const F& f) const;
   template <class F>

@@ -100,8 +100,8 @@ double wall_per_work_of(const goodput::Plan& plan) {
 }
 
 bool fails_too_often(const goodput::Plan& plan) {
-  const double without_failures = 1 + plan.stall_s / plan.interval_s();
-  return wall_per_work_of(plan) > most_wall_per_work * without_failures;
+  const double without_failures = plan.shrink ? 1 : 1 + plan.stall_s / plan.interval_s();
+  return !(wall_per_work_of(plan) <= most_wall_per_work * without_failures);
 }
 
 bool can_save_and_end(const goodput::Plan& plan) {

@@ -163,7 +163,16 @@ bool set_in_experiment(Json& json, const std::vector<std::string>& steps,
     if (!job["experiment"].is_string()) return false;
     if (!job.contains("set")) job["set"] = Json::array();
     if (!job["set"].is_array()) return false;
-    job["set"].push_back(setting.substr(setting.find(".experiment.") + 12));
+    // In place of what the file sets there, and within.
+    const std::string own = setting.substr(setting.find(".experiment.") + 12);
+    const std::string path = path_of_setting(own);
+    Json others = Json::array();
+    for (const Json& one : job["set"])
+      if (!one.is_string() ||
+          !(path_of_setting(one.get<std::string>()) + ".").starts_with(path + "."))
+        others.push_back(one);
+    others.push_back(own);
+    job["set"] = std::move(others);
     return true;
   }
   return false;

@@ -83,7 +83,8 @@ double figure_of(const Json& answer, const NeedTarget& target,
   for (const char* of_line : {"axes", "point", "of"}) figures.erase(of_line);
   for (const std::string& column : columns_in(figures))
     if (!std::isnan(number_in(figures, column))) known.push_back(column);
-  if (target.name == "days" || target.name == "gpu_hours")
+  const bool is_of_trainings = target.name == "days" || target.name == "gpu_hours";
+  if (is_of_trainings && std::find(known.begin(), known.end(), target.name) != known.end())
     throw InputError("--target", target.name +
                                      " are those of a whole training; --tokens says how "
                                      "many it has, as in --tokens 2e12");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <string_view>
 
 #include "sim/core/error.h"
@@ -105,10 +106,6 @@ Json value_in(const std::string& text, const std::string& where) {
   return check_text(text, where) ? Json::parse(text) : Json(text);
 }
 
-std::ptrdiff_t path_length(const std::string& setting) {
-  return static_cast<std::ptrdiff_t>(std::min(setting.find('='), setting.size()));
-}
-
 void set_field(Json& json, const std::vector<std::string>& steps, Json value,
                const std::string& where) {
   if (value.is_null() && !is_there(json, steps)) return;
@@ -131,13 +128,35 @@ void set_field(Json& json, const std::vector<std::string>& steps, Json value,
   if (steps.back() == "per_byte") parent->erase("bandwidth");
 }
 
-std::vector<std::string> outer_first(std::vector<std::string> settings) {
-  const auto depth = [](const std::string& setting) {
-    return std::count(setting.begin(), setting.begin() + path_length(setting), '.');
+std::string path_of_setting(const std::string& setting) {
+  return setting.substr(0, setting.find('='));
+}
+
+std::vector<std::string> outer_first(const std::vector<std::string>& settings) {
+  struct Placed {
+    std::size_t place = 0;
+    std::ptrdiff_t depth = 0;
+    const std::string* setting = nullptr;
   };
-  std::stable_sort(settings.begin(), settings.end(),
-                   [&](const std::string& a, const std::string& b) { return depth(a) < depth(b); });
-  return settings;
+  std::vector<Placed> placed;
+  std::map<std::string, std::size_t, std::less<>> first_within;  // by the path of what is around it
+  for (const std::string& setting : settings) {
+    const std::string path = path_of_setting(setting);
+    const auto within = first_within.find(path);
+    const bool is_removed = setting.substr(path.size()) == "=null";  // stays where it stands
+    const std::size_t place =
+        within == first_within.end() || is_removed ? placed.size() : within->second;
+    placed.push_back({place, std::count(path.begin(), path.end(), '.'), &setting});
+    for (std::size_t end = path.rfind('.'); end != std::string::npos && end > 0;
+         end = path.rfind('.', end - 1))
+      first_within.try_emplace(path.substr(0, end), placed.size() - 1);
+  }
+  std::stable_sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
+    return std::pair(a.place, a.depth) < std::pair(b.place, b.depth);
+  });
+  std::vector<std::string> ordered;
+  for (const Placed& one : placed) ordered.push_back(*one.setting);
+  return ordered;
 }
 
 void apply_settings(Json& json, const std::vector<std::string>& given) {

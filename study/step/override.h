@@ -13,9 +13,11 @@ namespace sgdsim {
 // Each setting is "a.b.0.c=value"; the value is JSON if it reads as JSON and a string otherwise, so
 // that nodes=64 is a number and nic.bandwidth=25Gbps a string; null removes the field. Missing
 // objects on the way are made; the reader of the input then says whether the field exists.
-// Whole objects are set before what is in them, whatever the order.
+// Whole objects are set before what is in them, whatever the order; what is removed is removed
+// then.
 void apply_settings(Json& json, const std::vector<std::string>& settings);
-std::vector<std::string> outer_first(std::vector<std::string> settings);
+std::vector<std::string> outer_first(const std::vector<std::string>& settings);
+std::string path_of_setting(const std::string& setting);
 
 // A cluster, by its name or file, with settings.
 Json cluster_json(const std::string& name_or_file, const std::vector<std::string>& settings);

@@ -66,9 +66,10 @@ bool has_time(const Words& words, std::size_t side) {
   return words[side] == "N/A" || number_word(words[side]).value_or(-1) >= 0;
 }
 
-// Whole numbers count values; versions before 2.13 print the largest error there, as 1e-06.
+// Values are counted, millions of them as 3.3e+07; versions before 2.13 print the largest error
+// there, as 1e-06.
 bool is_wrong(const Words& words, std::size_t side) {
-  return whole_word(words[side + 3]).value_or(0) > 0;
+  return number_word(words[side + 3]).value_or(0) >= 1;
 }
 
 // The sides, from word `at` to the end of the line.
