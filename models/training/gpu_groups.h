@@ -1,7 +1,9 @@
 // Which GPUs exchange with a GPU, and the collectives in which they do.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>

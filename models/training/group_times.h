@@ -13,6 +13,7 @@
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "models/collective/algorithm_choice.h"
 #include "models/collective/nccl_box.h"
