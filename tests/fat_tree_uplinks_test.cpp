@@ -56,7 +56,8 @@ TEST_CASE("fat trees: an all-to-all pays the uplinks of its edge switches") {
 // switch: four cards of the rate of the two uplinks of both, or one uplink of an eighth.
 TEST_CASE("fat trees: rings of nodes pay the uplinks that they leave by") {
   for (const auto& [cards, uplink] : {std::pair(8, "25 Gbps"), std::pair(1, "3.125 Gbps")}) {
-    CAPTURE(cards);
+    const int number = cards;
+    CAPTURE(number);
     const Cluster cluster = tree_of(cards, uplink);
     const double message_s =
         time_s(cluster, "hierarchical", Operation::allreduce, Fidelity::message);

@@ -268,9 +268,8 @@ TEST_CASE("jobs, mixed: a collective alone takes what its own command says, on a
          {std::pair("direct", "alltoall"), std::pair("ring", "allreduce"),
           std::pair("lp", "broadcast"), std::pair("double_binary_tree", "allreduce")}) {
       for (const char* size : {"1 KiB", "3 MiB"}) {
-        CAPTURE(network);
-        CAPTURE(algorithm);
-        CAPTURE(size);
+        const std::string what = std::string(algorithm) + " " + size + " over " + network;
+        CAPTURE(what);
         const Json cluster = {{"shape", "single_switch"},
                               {"nodes", 2},
                               {"gpus_per_node", 4},

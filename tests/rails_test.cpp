@@ -154,8 +154,9 @@ TEST_CASE("rails: rings of layouts pay the uplinks that they cross") {
   Json json = json_of({"no PXN", 16, 4, 16, 1, 8, false});
   for (const auto& [pxn, per_pod] :
        {std::pair(false, 16), std::pair(false, 4), std::pair(true, 4)}) {
-    CAPTURE(pxn);
-    CAPTURE(per_pod);
+    const std::string what =
+        std::string(pxn ? "PXN" : "no PXN") + ", pods of " + std::to_string(per_pod);
+    CAPTURE(what);
     json["pxn"] = pxn;
     json["nodes_per_pod"] = per_pod;
     const Temporary file(Temporary::Kind::file, json.dump());
