@@ -8,6 +8,7 @@
 
 #include "sim/core/error.h"
 #include "study/advise/measured_errors.h"
+#include "tests/json_of_run.h"
 #include "tests/rounds.h"
 #include "tests/run_program.h"
 #include "tests/source_tree.h"
@@ -15,13 +16,6 @@
 using namespace sgdsim;
 
 namespace {
-
-Json json_of(const std::vector<std::string>& words) {
-  const Ran ran = run_sgdsim(words);
-  CAPTURE(ran.log);
-  REQUIRE(ran.exit_code == 0);
-  return Json::parse(ran.out);
-}
 
 std::vector<CaseFile> shipped_cases() {
   std::vector<CaseFile> cases;
@@ -91,7 +85,7 @@ TEST_CASE("advise: every line's command gives the line's figure, and the first i
     CAPTURE(question.front());
     std::vector<std::string> words = {"advise", "--format", "json"};
     words.insert(words.end(), question.begin(), question.end());
-    const Json advice = json_of(words);
+    const Json advice = json_of_run(words);
     double before = 1e300;
     double best = 0;
     for (std::size_t i = 0; i < advice["lines"].size(); i += round_divisor) {
@@ -137,8 +131,8 @@ TEST_CASE("advise: four methods on 8 GPUs are ranked as they were measured") {
     }
     REQUIRE(measured.size() == 4);
     const Json advice =
-        json_of({"advise", "models/strategy/data/ddl_benchmarks_resnet50.json", "-c", dense,
-                 "--set", "cluster.nodes=8", "--set", collective, "--format", "json"});
+        json_of_run({"advise", "models/strategy/data/ddl_benchmarks_resnet50.json", "-c", dense,
+                     "--set", "cluster.nodes=8", "--set", collective, "--format", "json"});
     std::map<std::string, double> predicted;
     for (const Json& line : advice["lines"])
       if (!line["settings"].empty()) predicted[line["settings"][0]] = line["iteration_us"];
@@ -169,8 +163,8 @@ TEST_CASE("advise: what cannot be is said") {
   CHECK(log_of({trace, "-c", trace}).starts_with("2 sgdsim: " + trace));
   CHECK(log_of({trace, "-c", dense, "--lines", "0"}).starts_with("2 sgdsim: --lines"));
   // A change that cannot be played is named with the reason, and the others stand.
-  const Json advice = json_of({"advise", trace, "-c", dense, "--fidelity", "closed_form", "--try",
-                               "strategy=nothing", "--format", "json"});
+  const Json advice = json_of_run({"advise", trace, "-c", dense, "--fidelity", "closed_form",
+                                   "--try", "strategy=nothing", "--format", "json"});
   bool found = false;
   for (const Json& one : advice["left_out"])
     found = found || (one["change"] == "strategy=nothing" &&
@@ -180,8 +174,9 @@ TEST_CASE("advise: what cannot be is said") {
 
 // Of a bucket of one's own, the other way is without it: 25 MiB again.
 TEST_CASE("advise: a strategy as it comes is without sizes of one's own") {
-  const Json advice = json_of({"advise", "traces/data/resnet50_v100.json", "-c", dense, "--set",
-                               R"(strategy={"name":"ddp","bucket":"5 MiB"})", "--format", "json"});
+  const Json advice =
+      json_of_run({"advise", "traces/data/resnet50_v100.json", "-c", dense, "--set",
+                   R"(strategy={"name":"ddp","bucket":"5 MiB"})", "--format", "json"});
   const Ran plain = run_sgdsim({"run", "traces/data/resnet50_v100.json", "-c", dense, "--set",
                                 "strategy=ddp", "--fidelity", "closed_form", "--format", "json"});
   REQUIRE(plain.exit_code == 0);
@@ -212,8 +207,8 @@ TEST_CASE("advise: where nothing is exchanged, no setting is better") {
 TEST_CASE("advise: a log of the cluster, and one file for all commands") {
   const Temporary folder(Temporary::Kind::folder);
   const std::string base = folder.name() + "/it's base.json";
-  const Json advice = json_of({"advise", "traces/data/resnet50_v100.json", "-c", dense, "--fit",
-                               "tests/data/nccl_tests.log", "--out", base, "--format", "json"});
+  const Json advice = json_of_run({"advise", "traces/data/resnet50_v100.json", "-c", dense, "--fit",
+                                   "tests/data/nccl_tests.log", "--out", base, "--format", "json"});
   CHECK(advice["now"]["collective"] == "measured curve");
   for (const Json& line : advice["lines"])
     for (const Json& kind : line["kinds"]) CHECK(kind != "algorithm");
@@ -248,7 +243,7 @@ TEST_CASE("advise: the page shows the errors of ratios") {
 // The sample: 50 ms a step on 2 ranks, of which 1.7 ms exposed (tests/kineto_writer.h).
 TEST_CASE("advise: a profile says first what was recorded, without a cluster") {
   const std::string profile = "tests/data/kineto.json";
-  const Json advice = json_of({"advise", profile, "--format", "json"});
+  const Json advice = json_of_run({"advise", profile, "--format", "json"});
   const Json& recorded = advice["recorded"];
   CHECK(recorded["ranks"] == 2);
   CHECK(recorded["iteration_us"] == 50'000);
@@ -269,28 +264,28 @@ TEST_CASE("advise: a profile says first what was recorded, without a cluster") {
   CHECK(text.out.find("recorded 50.000 ms, replayed 50.000 ms; 3.40 % exposed: communication is "
                       "not your bottleneck\n") != std::string::npos);
   for (const char* command : {"run", "plan"}) {
-    CHECK(json_of({command, profile, "--format", "json"})["recorded"] == recorded);
+    CHECK(json_of_run({command, profile, "--format", "json"})["recorded"] == recorded);
     CHECK(run_sgdsim({command, profile}).out.starts_with("recorded: 1 of 2 ranks"));
   }
 }
 
 TEST_CASE("advise: a cluster that is not what was recorded gives no gains") {
   const Json advice =
-      json_of({"advise", "tests/data/kineto.json", "-c", dense, "--format", "json"});
+      json_of_run({"advise", "tests/data/kineto.json", "-c", dense, "--format", "json"});
   CHECK(advice["lines"].empty());
   CHECK(advice["now"]["iteration_us"] == 50'000);
   CHECK(advice["why_no_gains"].get<std::string>().find("is not what was recorded") !=
         std::string::npos);
   CHECK(advice["recorded"]["iteration_us"] == 50'000);
-  const Json ran = json_of({"run", "tests/data/kineto.json", "-c", dense, "--fidelity",
-                            "closed_form", "--format", "json"});
+  const Json ran = json_of_run({"run", "tests/data/kineto.json", "-c", dense, "--fidelity",
+                                "closed_form", "--format", "json"});
   CHECK(ran["metrics"]["iteration_us"]["mean"] == advice["recorded"]["on_cluster"]["iteration_us"]);
   CHECK(ran["recorded"]["on_cluster"] == advice["recorded"]["on_cluster"]);
 }
 
 // Only the 8.4 ms in which kernels compute become shorter.
 TEST_CASE("advise: faster GPUs shorten what computes of a recorded step") {
-  const Json advice = json_of({"advise", "tests/data/kineto.json", "--format", "json"});
+  const Json advice = json_of_run({"advise", "tests/data/kineto.json", "--format", "json"});
   for (const Json& line : advice["lines"])
     if (line["change"] == "GPUs twice as fast") {
       const auto iteration_us = line["iteration_us"].get<double>();
@@ -348,7 +343,7 @@ TEST_CASE("advise: codes for 32 bits are offered where gradients have them") {
     const Temporary trace(Temporary::Kind::file, trace_of(row.gradient).dump());
     std::vector<std::string> words = {"advise", trace.name(), "-c", dense, "--format", "json"};
     words.insert(words.end(), row.settings.begin(), row.settings.end());
-    const Json advice = json_of(words);
+    const Json advice = json_of_run(words);
     const auto lines = lines_of(advice);
     for (const char* code : {"half of the bits of each gradient", "gradients in 8 bits"}) {
       CHECK(lines.contains(code) == row.is_offered);
@@ -368,9 +363,9 @@ TEST_CASE("advise: what to set belongs to the program that trains") {
                : "";
   };
   const auto advice_for = [](const std::string& strategy) {
-    return lines_of(json_of({"advise", "traces/data/resnet50_v100.json", "-c",
-                             "topologies/data/cloud_v100_25gbe.json", "--set",
-                             "strategy=" + strategy, "--format", "json"}));
+    return lines_of(json_of_run({"advise", "traces/data/resnet50_v100.json", "-c",
+                                 "topologies/data/cloud_v100_25gbe.json", "--set",
+                                 "strategy=" + strategy, "--format", "json"}));
   };
   const std::string hierarchical = "all-reduce by hierarchical";
   const std::string fusion = "Horovod, fusion of 32 MiB";
@@ -412,7 +407,7 @@ TEST_CASE("advise: the best merging is a bound, and never the advice") {
     int bounds = 0;
     double bound = 0;
     double best_merging = 0;
-    const Json advice = json_of(as_json);
+    const Json advice = json_of_run(as_json);
     for (const Json& line : advice["lines"]) {
       const bool is_optimal =
           !line["settings"].empty() && line["settings"][0] == "strategy=optimal";

@@ -6,17 +6,11 @@
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "sim/core/error.h"
-#include "tests/run_program.h"
+#include "tests/json_of_run.h"
 #include "topologies/routed_wires.h"
 
 namespace sgdsim {
 namespace {
-
-Json json_of(const std::vector<std::string>& words) {
-  const Ran run = run_sgdsim(words);
-  REQUIRE_MESSAGE(run.exit_code == 0, run.log);
-  return Json::parse(run.out);
-}
 
 // Begin and end of every send, by sender, in microseconds.
 std::map<int, std::vector<std::pair<double, double>>> sends_in(const Json& timeline) {
@@ -32,9 +26,9 @@ std::map<int, std::vector<std::pair<double, double>>> sends_in(const Json& timel
 // The one figure of the LP paper that was read: three GPUs, four blocks; the first hop works in
 // steps 1 to 4, the second one in steps 2 to 5.
 TEST_CASE("collective: the timeline of a linear pipeline is the paper's drawing") {
-  const Json timeline =
-      json_of({"collective", "-a", "lp", "--op", "reduce", "-p", "3", "-n", "4B", "--block", "1B",
-               "--alpha", "0us", "--beta", "1 us/B", "--timeline", "-", "--out", "/dev/null"});
+  const Json timeline = json_of_run({"collective", "-a", "lp", "--op", "reduce", "-p", "3", "-n",
+                                     "4B", "--block", "1B", "--alpha", "0us", "--beta", "1 us/B",
+                                     "--timeline", "-", "--out", "/dev/null"});
   auto sends = sends_in(timeline);
   CHECK(sends.size() == 2);
   std::vector<std::vector<std::pair<double, double>>> hops;
@@ -129,10 +123,10 @@ TEST_CASE("collective: pictures of what has no messages, or too many, are refuse
 
 TEST_CASE("collective: a file asks what the options ask, and options win over it") {
   const Json by_file =
-      json_of({"collective", "papers/lp/broadcasts.json", "--ranks", "4", "--format", "json"});
-  const Json by_words = json_of({"collective", "--sweep", "-a", "lp,be", "--op", "broadcast", "-p",
-                                 "4", "-n", "1 MB..1 TB", "--alpha", "10us", "--beta", "0.1ns/B",
-                                 "--fidelity", "closed_form", "--format", "json"});
+      json_of_run({"collective", "papers/lp/broadcasts.json", "--ranks", "4", "--format", "json"});
+  const Json by_words = json_of_run({"collective", "--sweep", "-a", "lp,be", "--op", "broadcast",
+                                     "-p", "4", "-n", "1 MB..1 TB", "--alpha", "10us", "--beta",
+                                     "0.1ns/B", "--fidelity", "closed_form", "--format", "json"});
   REQUIRE(by_file.at("points").size() == by_words.at("points").size());
   for (std::size_t i = 0; i < by_words.at("points").size(); ++i)
     CHECK(by_file["points"][i]["time_ps"] == by_words["points"][i]["time_ps"]);

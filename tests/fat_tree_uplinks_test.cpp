@@ -47,6 +47,7 @@ TEST_CASE("fat trees: an all-to-all pays the uplinks of its edge switches") {
     for (const Fidelity fidelity : {Fidelity::message, Fidelity::flow}) {
       const double took = time_s(cluster, "direct", Operation::alltoall, fidelity);
       CHECK(took >= 0.999 * uplinks_s);
+      // Rounds in which nobody, or few, leave a switch are not shorter than NVLink makes them.
       if (cards > 1) CHECK(took == doctest::Approx(uplinks_s).epsilon(0.02));
     }
   }

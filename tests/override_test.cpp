@@ -29,6 +29,12 @@ TEST_CASE("settings: whole objects first, then what is in them") {
   CHECK(outer_first({"a.b=1", "a=null"}) == std::vector<std::string>{"a.b=1", "a=null"});
   CHECK(outer_first({"a.b.c=1", "a.b=2", "a=3"}) ==
         std::vector<std::string>{"a=3", "a.b=2", "a.b.c=1"});
+  // A path of 50,000 names takes memory for itself, not for each of what is around it.
+  std::string deep;
+  for (int i = 0; i < 50'000; ++i) deep += "a.";
+  const Ran ran = run_sgdsim({"run", "app/experiments/googlenet_k80.json", "--set", deep + "b=1"});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.most_memory_B < 500'000'000);
   Json json = Json::object();
   apply_settings(json, {"strategy.bucket=1 MiB", R"(strategy={"name": "ddp"})"});
   CHECK(json["strategy"] == Json{{"name", "ddp"}, {"bucket", "1 MiB"}});

@@ -2,21 +2,9 @@
 // first.
 #include <doctest/doctest.h>
 
-#include "sim/core/json.h"
-#include "tests/run_program.h"
+#include "tests/json_of_run.h"
 
 using namespace sgdsim;
-
-namespace {
-
-Json answer_of_advise(const std::vector<std::string>& words) {
-  const Ran ran = run_sgdsim(words);
-  CAPTURE(ran.log);
-  REQUIRE(ran.exit_code == 0);
-  return Json::parse(ran.out);
-}
-
-}  // namespace
 
 TEST_CASE("plan: the command of a line gives that line") {
   const std::string small = "topologies/data/mgwfbp_paper_10gbe.json";
@@ -66,12 +54,12 @@ TEST_CASE("advise: what no program reaches is no advice") {
   const std::vector<std::string> words = {"advise",   "resnet50_v100", "-c",
                                           "10gbe_16", "--format",      "json"};
   const std::string tree = "double_binary_tree";
-  const Json quick = answer_of_advise(words);
+  const Json quick = json_of_run(words);
   for (const Json& line : quick["lines"]) CHECK(line.dump().find(tree) == std::string::npos);
   CHECK(quick.dump().find(tree) != std::string::npos);  // left out, with the reason
   std::vector<std::string> simulated = words;
   simulated.insert(simulated.end(), {"--fidelity", "message"});
-  CHECK(answer_of_advise(simulated)["lines"].dump().find(tree) != std::string::npos);
+  CHECK(json_of_run(simulated)["lines"].dump().find(tree) != std::string::npos);
   const Ran ran = run_sgdsim({"run", "resnet50_v100", "-c", "10gbe_16", "--fidelity", "closed_form",
                               "--set", "collective=" + tree});
   CHECK(ran.log.find("the published form of " + tree) != std::string::npos);

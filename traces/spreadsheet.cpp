@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "sim/core/byte_order_mark.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -57,11 +58,9 @@ std::string from_utf16(std::string_view text, bool is_big, const std::string& fi
 }
 
 std::string as_utf8(std::string_view text, const std::string& file) {
-  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
   if (text.starts_with(little_end)) return from_utf16(text.substr(2), false, file);
   if (text.starts_with(big_end)) return from_utf16(text.substr(2), true, file);
-  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-  return std::string(text);
+  return std::string(without_mark(text));
 }
 
 }  // namespace

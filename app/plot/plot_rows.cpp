@@ -8,6 +8,7 @@
 #include <sstream>
 #include <utility>
 
+#include "sim/core/byte_order_mark.h"
 #include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "study/sweep/columns.h"
@@ -198,8 +199,7 @@ void read_plot_rows(const std::string& file, const std::function<void(const Json
     return;
   }
   std::string text = read_text(file);
-  if (constexpr std::string_view mark = "\xef\xbb\xbf"; text.starts_with(mark))
-    text.erase(0, mark.size());  // of bytes, which spreadsheets write
+  text.erase(0, text.size() - without_mark(text).size());
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw InputError(file, std::string("is empty; ") + expected_rows);
   if (text[first] != '{' && text[first] != '[') {

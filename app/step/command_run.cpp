@@ -125,14 +125,9 @@ std::string verdict_on(const std::vector<StrategyPlan>& plans, const Apart& apar
             " % behind the first.\n";
   for (const StrategyPlan& plan : plans)
     if (plan.is_bound && plan.why_not.empty())
-      text +=
-          name_of(plan) +
-          (plan.metrics.mean_us > best.metrics.mean_us
-               ? ": the best merging where each message takes what it takes behind others of its "
-                 "size; here it is no bound and takes "
-               : ": no program reaches it; it takes ") +
-          rounded(100 * plan.metrics.mean_us / best.metrics.mean_us, 4) +
-          " % of the time of the first.\n";
+      text += name_of(plan) + ": " + bound_text(plan.metrics.mean_us > best.metrics.mean_us) +
+              "; it takes " + rounded(100 * plan.metrics.mean_us / best.metrics.mean_us, 4) +
+              " % of the time of the first.\n";
   return text;
 }
 

@@ -92,11 +92,31 @@ std::string missing_points(const Parts& parts) {
   return text;
 }
 
+// Lines or rows, written many at a time.
+class Batches {
+ public:
+  Batches(PointWriter& writer, const std::vector<std::string>& columns) : writer_(writer) {
+    if (!columns.empty()) text_ = csv_row(columns);
+  }
+  void add(const std::string& line) {
+    constexpr std::size_t batch_B = 1 << 22;
+    text_ += line;
+    if (text_.size() >= batch_B) flush();
+  }
+  void flush() {
+    writer_.append(text_);
+    text_.clear();
+  }
+
+ private:
+  PointWriter& writer_;
+  std::string text_;
+};
+
 void copy_lines(const Parts& parts, const std::vector<std::string>& columns, PointWriter& writer) {
-  constexpr std::size_t batch_B = 1 << 22;
   std::vector<std::ifstream> streams;
   for (const std::string& file : parts.files) streams.emplace_back(file, std::ios::binary);
-  std::string text = columns.empty() ? "" : csv_row(columns);
+  Batches batches(writer, columns);
   std::string line;
   for (const Place& place : parts.places) {
     std::ifstream& stream = streams[static_cast<std::size_t>(place.part)];
@@ -105,26 +125,19 @@ void copy_lines(const Parts& parts, const std::vector<std::string>& columns, Poi
     if (!stream.read(line.data(), place.length + 1))
       throw std::runtime_error(parts.files[static_cast<std::size_t>(place.part)] +
                                ": changed while it was read");
-    text += columns.empty() ? line : csv_row(Json::parse(line), columns);
-    if (text.size() < batch_B) continue;
-    writer.append(text);
-    text.clear();
+    batches.add(columns.empty() ? line : csv_row(Json::parse(line), columns));
   }
-  writer.append(text);
+  batches.flush();
 }
 
 // Of one, whose points are in order.
 void copy_lines_of_database(const std::string& file, const std::vector<std::string>& columns,
                             PointWriter& writer) {
-  constexpr std::size_t batch_B = 1 << 22;
-  std::string text = columns.empty() ? "" : csv_row(columns);
+  Batches batches(writer, columns);
   read_points(file, [&](PointRecord& record) {
-    text += columns.empty() ? record.json.dump() + "\n" : csv_row(record.json, columns);
-    if (text.size() < batch_B) return;
-    writer.append(text);
-    text.clear();
+    batches.add(columns.empty() ? record.json.dump() + "\n" : csv_row(record.json, columns));
   });
-  writer.append(text);
+  batches.flush();
 }
 
 // What a database says of itself: as the first part that is one, or what lines of points have.

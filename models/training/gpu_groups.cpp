@@ -7,22 +7,6 @@
 #include "sim/core/error.h"
 
 namespace sgdsim {
-namespace {
-
-// How many members are in each of their nodes, one after the other.
-std::vector<int64_t> members_by_node(const std::vector<int>& members, int64_t per_node) {
-  std::vector<int64_t> counts;
-  int64_t node = -1;
-  for (const int member : members) {
-    if (member / per_node != node) counts.push_back(0);
-    node = member / per_node;
-    ++counts.back();
-  }
-  return counts;
-}
-
-}  // namespace
-
 GpuGroups::OfGpu GpuGroups::of(int64_t gpu) {
   const int64_t of_stage = layout_.gpus() / layout_.pipeline;
   const int64_t stage = gpu / of_stage;
@@ -63,7 +47,9 @@ GpuGroup GpuGroups::new_group(GroupKind kind, int64_t first, int64_t stride, int
   GpuGroup group{.ranks = {stride, size}, .members = {}, .rings = {}};
   for (int64_t i = 0; i < size; ++i) group.members.push_back(static_cast<int>(first + i * stride));
   // As many rings as the node with the fewest members has cards for; one that stays inside.
-  const std::vector<int64_t> nodes = members_by_node(group.members, workers_per_node_);
+  std::vector<int64_t> nodes;  // members in each
+  for_each_node(group.ranks, first, workers_per_node_,
+                [&](int64_t, int64_t members) { nodes.push_back(members); });
   const int64_t least = *std::min_element(nodes.begin(), nodes.end());
   group.are_nodes_even = least == *std::max_element(nodes.begin(), nodes.end());
   for (std::size_t node = 0, start = 0; node < nodes.size() && !group.are_nodes_even; ++node) {

@@ -41,8 +41,8 @@ struct GpuGroup {
   std::vector<int> members;     // in the order of their numbers
   std::vector<uint32_t> rings;  // groups of the schedule: one for every card of a node
   bool are_nodes_even = true;   // each has as many members
-  std::vector<std::size_t> node_starts =
-      {};  // where they are not: members that are their nodes' first
+  // Where they are not: members that are their nodes' first.
+  std::vector<std::size_t> node_starts = {};
 
   // Of a member, by its place in that order.
   uint32_t number_in(std::size_t ring, std::size_t member) const {

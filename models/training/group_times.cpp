@@ -44,7 +44,7 @@ GroupTimes::Edges GroupTimes::find_edges(const RankGroup& group, const Network& 
       add(first + member * group.stride, first + (member + 1) * group.stride);
     add(first + (group.size - 1) * group.stride, first);
     int64_t nodes = 0;
-    for_each_node(group, first, [&](int64_t, int64_t members) {
+    for_each_node(group, first, cluster_->workers_per_node, [&](int64_t, int64_t members) {
       edges.per_node = std::min(edges.per_node, members);
       edges.most_per_node = is_first ? members : std::max(edges.most_per_node, members);
       is_first = false;
@@ -62,19 +62,6 @@ void GroupTimes::for_each_group(const RankGroup& group, const F& f) const {
   for (int64_t begin = 0; begin < gpus_; begin += ranks)
     for (int64_t first = begin; first < begin + group.stride; ++first)
       if (first + (group.size - 1) * group.stride < gpus_) f(first);
-}
-
-// Of the nodes in which a group has members, the first member and how many they are.
-template <class F>
-void GroupTimes::for_each_node(const RankGroup& group, int64_t first, const F& f) const {
-  const int64_t per_node = cluster_->workers_per_node;
-  for (int64_t member = 0; member < group.size;) {
-    const int64_t rank = first + member * group.stride;
-    const int64_t left = (rank / per_node + 1) * per_node - rank;  // of the node, from there on
-    const int64_t here = std::min((left + group.stride - 1) / group.stride, group.size - member);
-    f(rank, here);
-    member += here;
-  }
 }
 
 // How many messages each shared way carries at once, where fullest.
@@ -97,7 +84,7 @@ int GroupTimes::most_on_a_way(const RankGroup& group, const SharedWays& shared) 
   for_each_group(group, [&](int64_t first) {
     nodes.clear();
     int64_t rings = group.size;
-    for_each_node(group, first, [&](int64_t rank, int64_t members) {
+    for_each_node(group, first, cluster_->workers_per_node, [&](int64_t rank, int64_t members) {
       nodes.push_back({rank, members});
       rings = std::min(rings, members);
     });

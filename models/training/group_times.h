@@ -8,6 +8,7 @@
 // crosses the same wires.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -26,6 +27,19 @@ struct RankGroup {
   int64_t stride = 1;
   int64_t size = 1;
 };
+
+// Of the nodes in which a group that begins with `first` has members, the first member and how many
+// they are.
+template <class F>
+void for_each_node(const RankGroup& group, int64_t first, int64_t per_node, const F& f) {
+  for (int64_t member = 0; member < group.size;) {
+    const int64_t rank = first + member * group.stride;
+    const int64_t left = (rank / per_node + 1) * per_node - rank;  // of the node, from there on
+    const int64_t here = std::min((left + group.stride - 1) / group.stride, group.size - member);
+    f(rank, here);
+    member += here;
+  }
+}
 
 // The chosen algorithm does not do with so many ranks.
 class UnfitGroup : public InputError {
@@ -108,8 +122,6 @@ class GroupTimes {
   int most_on_a_way(const RankGroup& group, const SharedWays& shared) const;
   template <class F>
   void for_each_group(const RankGroup& group, const F& f) const;
-  template <class F>
-  void for_each_node(const RankGroup& group, int64_t first, const F& f) const;
 
   const Cluster* cluster_;
   int64_t gpus_;

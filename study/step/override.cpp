@@ -138,6 +138,7 @@ std::vector<std::string> outer_first(const std::vector<std::string>& settings) {
     std::ptrdiff_t depth = 0;
     const std::string* setting = nullptr;
   };
+  constexpr int most_levels = 32;  // no input has as many
   std::vector<Placed> placed;
   std::map<std::string, std::size_t, std::less<>> first_within;  // by the path of what is around it
   for (const std::string& setting : settings) {
@@ -147,9 +148,11 @@ std::vector<std::string> outer_first(const std::vector<std::string>& settings) {
     const std::size_t place =
         within == first_within.end() || is_removed ? placed.size() : within->second;
     placed.push_back({place, std::count(path.begin(), path.end(), '.'), &setting});
-    for (std::size_t end = path.rfind('.'); end != std::string::npos && end > 0;
-         end = path.rfind('.', end - 1))
+    std::size_t end = path.find('.');
+    for (int level = 0; level < most_levels && end != std::string::npos; ++level) {
       first_within.try_emplace(path.substr(0, end), placed.size() - 1);
+      end = path.find('.', end + 1);
+    }
   }
   std::stable_sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
     return std::pair(a.place, a.depth) < std::pair(b.place, b.depth);

@@ -20,6 +20,14 @@ struct Around {
   double most_us = 0;
 };
 
+// What `optimal` is beside what is simulated, for people.
+inline const char* bound_text(bool is_slower) {
+  return is_slower
+             ? "the best merging on one channel where each message takes what it takes behind "
+               "others of its size, no bound here"
+             : "no program reaches it";
+}
+
 struct StrategyPlan {
   std::string strategy;
   std::string method;                 // its label; empty: it is one of all strategies

@@ -13,6 +13,7 @@
 #include "sim/core/refusal.h"
 #include "study/import/profile_trace.h"
 #include "study/shipped_inputs.h"
+#include "study/step/plan.h"
 #include "study/step/result_json.h"
 #include "study/sweep/columns.h"
 #include "study/sweep/sweep_options.h"
@@ -364,11 +365,7 @@ void print(std::ostream& out, const TuneWords& words, const TuneAnswer& answer) 
     out << "\nThat is within " << error_text(apart)
         << ", the error of such predictions: nothing is surely better; this is the likeliest";
   if (tuned.bound)
-    out << (*tuned.bound > tuned.value ? "\nthe best merging on one channel, each message at the "
-                                         "price it has alone, which is "
-                                         "no bound here: "
-                                       : "\nbound, which no program reaches: ")
-        << amount(*tuned.bound);
+    out << "\noptimal (" << bound_text(*tuned.bound > tuned.value) << "): " << amount(*tuned.bound);
   out << '\n'
       << tuned.evaluated << " of " << sweep.points << " points evaluated"
       << (tuned.interrupted  ? ", then interrupted"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "sim/core/error.h"
 #include "study/beside.h"
@@ -127,10 +128,10 @@ TrafficAnswer answer_traffic(const TrafficWords& words, const Watch& watch, bool
       read_cluster(Value(json, place_of(words.cluster), "")).cluster, {}, {}, {}, {}};
   asked.transport = transport_on(answer.cluster, fidelity_named(words.fidelity, "--fidelity"),
                                  asked.routes.routing, asked.transport);
-  answer.file =
-      read_traffic(words.file, answer.cluster, *answer.cluster.wires(asked.routes), asked.seed);
-  asked.routes.seed = answer.file.seed;
-  const std::unique_ptr<Resources> wires = answer.cluster.wires(asked.routes);
+  std::unique_ptr<Resources> wires = answer.cluster.wires(asked.routes);
+  answer.file = read_traffic(words.file, answer.cluster, *wires, asked.seed);
+  if (answer.file.seed != std::exchange(asked.routes.seed, answer.file.seed))
+    wires = answer.cluster.wires(asked.routes);
   const MakeCarrier carrier = carrier_of(Value(asked.transport, "--transport", ""),
                                          sizes_of(answer.file.flows), asked.routes.seed);
   Stopper stopper(watch, limits_of(words.limits));

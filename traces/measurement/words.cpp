@@ -6,12 +6,13 @@
 #include <charconv>
 #include <cmath>
 
+#include "sim/core/byte_order_mark.h"
 #include "sim/core/decimal.h"
 
 namespace sgdsim {
 
 void make_plain(std::string& text) {
-  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  text.erase(0, text.size() - without_mark(text).size());
   constexpr char escape = '\x1b';
   std::size_t to = text.find(escape);
   if (to == std::string::npos) return;
