@@ -34,7 +34,9 @@ TEST_CASE("settings: whole objects first, then what is in them") {
   for (int i = 0; i < 50'000; ++i) deep += "a.";
   const Ran ran = run_sgdsim({"run", "app/experiments/googlenet_k80.json", "--set", deep + "b=1"});
   CHECK(ran.exit_code == 2);
+#ifndef SGDSIM_SANITIZED  // sanitizers keep what was freed
   CHECK(ran.most_memory_B < 500'000'000);
+#endif
   Json json = Json::object();
   apply_settings(json, {"strategy.bucket=1 MiB", R"(strategy={"name": "ddp"})"});
   CHECK(json["strategy"] == Json{{"name", "ddp"}, {"bucket", "1 MiB"}});
