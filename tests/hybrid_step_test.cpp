@@ -9,6 +9,7 @@
 #include "models/training/transformer_file.h"
 #include "sim/core/random.h"
 #include "study/layout/layout_files.h"
+#include "tests/cluster_cases.h"
 #include "tests/training_cases.h"
 
 namespace sgdsim {
@@ -96,6 +97,49 @@ TEST_CASE("closed form: with the slowest stage last, 1F1B and GPipe are the play
     CHECK(played.parts.all() - played.parts.optimizer ==
           doctest::Approx(closed.parts.all() - closed.parts.optimizer).epsilon(1e-6));
   }
+}
+
+// Half of the micro-batches meet the last stage on the last rank, the others on the first one.
+TEST_CASE("closed form: with dualpipe two ranks share the head") {
+  const Transformer model = small_model();
+  const Layout layout = parse_layout("pp4 ga16 schedule=dualpipe", "");
+  const Cluster cluster = free_cluster(4);
+  GroupTimes groups(cluster, 4);
+  const TrainingStep asked{model, layout, 2048, load_gpu("h100"), Precision::bf16};
+  const StepParts parts = hybrid_step(asked, groups).parts;
+  const LayerTimes layer = layer_times(asked, groups, {});
+  const LayerTimes head = head_times(asked);
+  CHECK(parts.products + parts.attention + parts.element_wise ==
+        doctest::Approx(16 * (12 * (layer.forward.all() + layer.backward.all()) +
+                              0.5 * (head.forward.all() + head.backward.all()))));
+}
+
+// Where computing takes no time, every pass takes as long as what replicas exchange in it: two
+// send each other halves, of weights (2 bytes) before each pass and of gradients (4 bytes) behind.
+TEST_CASE("closed form: exchanges in every pass make passes and the bubble longer, by hand") {
+  Transformer model = small_model();
+  model.layers = 4;
+  model.kv_heads = model.heads;
+  model.vocabulary = 1;
+  const double layer_s = 1024.0 * (4 * 1024 + 3 * 4096 + 2) / 125e6;  // a byte for each parameter
+  const auto step_s = [&](const std::string& text) {
+    const Layout layout = parse_layout(text, "");
+    const Cluster cluster = one_switch(layout.gpus(), "1 Gbps");
+    GroupTimes groups(cluster, layout.gpus());
+    const StepParts parts =
+        hybrid_step({model, layout, 16, load_gpu("h100"), Precision::bf16}, groups).parts;
+    return parts.all() - parts.sends - parts.optimizer;
+  };
+  const auto near = [](double layers_s) { return doctest::Approx(layers_s).epsilon(3e-3); };
+  // Eight micro-batches, and three of other stages.
+  CHECK(step_s("pp4 dp2 ga8 zero3") == near((8 + 3) * 4 * layer_s));
+  CHECK(step_s("pp4 dp2 ga8 zero3 reshard=off") == near((8 + 3) * 3 * layer_s));
+  CHECK(step_s("pp4 dp2 ga8 zero2") == near(((8 + 3) * 2 + 1) * layer_s));  // weights once
+  // (p - 1)(F + B - 2W) = 3 (1 + 3 - 2 x 2)
+  CHECK(step_s("pp4 dp2 ga8 zero3 schedule=zb1p") == near(8 * 4 * layer_s));
+  // (p/2 - 1)(F&B + B - 3W) = 4 + 3 - 3 x 2, and the gradients of two layers, of which each of two
+  // replicas keeps half, agree with those of the other copy of the stages.
+  CHECK(step_s("pp4 dp2 ga8 zero3 schedule=dualpipe") == near((8 * 4 + 1 + 4) * layer_s));
 }
 
 TEST_CASE("closed form: adding gradients apart, the cost of a layer, and sends in parts, by hand") {

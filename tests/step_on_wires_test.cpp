@@ -90,6 +90,20 @@ TEST_CASE("steps on wires: without contention they are the played steps") {
   }
 }
 
+// 240 million parameters in each layer, so many that they would be several buckets. The played step
+// spreads the head over all pieces of its pass, on wires it is computed before the last layer.
+TEST_CASE("steps on wires: with zero2 every layer is a piece, however large") {
+  Transformer wide = tiny_model();
+  wide.mlp_width = 77 * 1024;
+  for (const std::string text : {"dp4 zero2 ga2", "dp8 zero2 ga3"}) {
+    CAPTURE(text);
+    const Asked asked(wide, text, one_switch(parse_layout(text, "").gpus(), "400 Gbps"));
+    const LayerTimes head = head_times(asked.step());
+    const double apart_s = (asked.on_wires().step.time - asked.played().step.time).s();
+    CHECK(std::abs(apart_s) < head.forward.all() + head.backward.all());
+  }
+}
+
 // All messages of an all-to-all are posted at once, so it pays one latency where rounds pay three:
 // 8 of them in each of 4 layers and 2 micro-batches, forward and backward, and 4 us from port to
 // port.

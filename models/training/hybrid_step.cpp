@@ -12,6 +12,8 @@ namespace {
 
 struct PricedStage {
   LayerTimes times;
+  BubbleTimes passes = {};  // with the exchanges of zero2 and zero3 that nothing hides
+  double exchanged = 0;     // by which these make what a micro-batch takes longer
   double slot_s() const { return times.forward.all() + times.backward.all(); }
 };
 
@@ -20,7 +22,7 @@ struct PricedStage {
 PricedStage priced_rank(const TrainingStep& step, const StageCosts& costs, int64_t rank,
                         const LayerTimes& own) {
   const Layout& layout = step.layout;
-  if (layout.schedule != PipelineSchedule::dualpipe || layout.stages.are_even()) return {own};
+  if (layout.schedule != PipelineSchedule::dualpipe) return {own};
   const LayerTimes other =
       costs.times_of(layers_of_stage(step.model, layout, layout.pipeline - 1 - rank));
   PricedStage mean;
@@ -38,19 +40,68 @@ double exposed_s(const Layout& layout, double exchange_s, double window_s, doubl
   return std::max(exchange_s / pieces, exchange_s - window_s * (1 - 1 / pieces));
 }
 
+// Of the expert exchanges, what computing hides where two micro-batches overlap.
+double hidden_expert_s(const PricedStage& stage) {
+  const auto& [forward, backward] = stage.times;
+  return std::min(forward.expert + backward.expert, forward.compute() + backward.compute());
+}
+
+// The exchanges between replicas that each pass has beside it with zero2 and zero3. While both go
+// on, passes and exchanges take longer each, so that a pass does not hide as much of an exchange
+// as it is long.
+void add_exchanges(const Layout& layout, int64_t rank, const StageExchange& exchange,
+                   const Interference& both, PricedStage& stage) {
+  const auto& [forward, backward] = stage.times;
+  BubbleTimes& passes = stage.passes;
+  passes = {.forward_s = forward.all(),
+            .backward_s = backward.all(),
+            .weight_s = backward.weight_products,
+            .overlapped_s = stage.slot_s() - hidden_expert_s(stage)};
+  if (layout.zero < 2) return;
+  const double ways = real(ways_of(layout));  // each with its part of the layers
+  const double reduce = exchange.reduce_s / ways;
+  const double gather = layout.zero == 3 ? exchange.gather_s / ways : 0;
+  const double behind = reduce + (layout.keeps_weights ? 0 : gather);
+  const auto exposed = [&](double exchange_s, double pass_s) {
+    return std::max(0.0, exchange_s - pass_s * both.products / both.exchange);
+  };
+  const double before = exposed(gather, passes.forward_s);
+  const bool splits =
+      layout.schedule == PipelineSchedule::zb1p || layout.schedule == PipelineSchedule::zbv;
+  const double after = splits ? exposed(behind - reduce, passes.backward_s - passes.weight_s) +
+                                    exposed(reduce, passes.weight_s)
+                              : exposed(behind, passes.backward_s);
+  const double together = exposed(gather + behind, passes.overlapped_s);
+  if (layout.schedule == PipelineSchedule::dualpipe) {
+    stage.exchanged = together;
+  } else {
+    // Gradients of the last two layers of a chunk still go out under a forward pass that follows.
+    const double spare = passes.forward_s * both.products / both.exchange - gather;
+    const double last = 2 * reduce * real(layout.chunks) / exchange.pieces;
+    const double under = std::min(after, std::clamp(spare, 0.0, last));
+    const double alone =
+        real(forwards_ahead(layout, rank)) / real(layout.micro_batches * layout.chunks);
+    stage.exchanged = before + after - (1 - alone) * under;
+  }
+  passes.forward_s += before;
+  passes.backward_s += after;
+  passes.weight_s += exposed(reduce, passes.weight_s);
+  passes.overlapped_s += together;
+}
+
 // Of the exchanges of one stage, what nothing hides, and all.
 struct DataTimes {
   double exposed = 0;
   double all = 0;
 };
-// While both go on, passes and exchanges take longer each, so that a pass does not hide as
-// much of an exchange as it is long.
 DataTimes data_s(const Layout& layout, const PricedStage& stage, const StageExchange& exchange,
                  const Interference& both) {
   const double forward = stage.times.forward.all() * both.products / both.exchange;
   const double backward = stage.times.backward.all() * both.products / both.exchange;
   const auto [reduce, gather, pieces] = exchange;
-  const double later = real(layout.micro_batches - 1);
+  const double passes = real(micro_batches_of_way(layout));  // of each layer
+  const double ways = real(ways_of(layout));
+  const double later = real(layout.micro_batches - 1) * stage.exchanged;
   switch (layout.zero) {
     case 0:
       return {exposed_s(layout, reduce, backward, pieces), reduce};
@@ -60,15 +111,13 @@ DataTimes data_s(const Layout& layout, const PricedStage& stage, const StageExch
           reduce + gather};
     case 2:  // no whole gradients stay, so that every micro-batch has its exchange
       return {exposed_s(layout, gather, forward, pieces) +
-                  exposed_s(layout, reduce, backward, pieces) +
-                  later * std::max(0.0, reduce - backward),
-              gather + (1 + later) * reduce};
+                  exposed_s(layout, reduce / ways, backward, pieces / ways) + later,
+              gather + passes * reduce};
     default: {
       const double behind = reduce + (layout.keeps_weights ? 0 : gather);
-      return {exposed_s(layout, gather, forward, pieces) +
-                  exposed_s(layout, behind, backward, pieces) +
-                  later * (std::max(0.0, gather - forward) + std::max(0.0, behind - backward)),
-              (1 + later) * (gather + behind)};
+      return {exposed_s(layout, gather / ways, forward, pieces / ways) +
+                  exposed_s(layout, behind / ways, backward, pieces / ways) + later,
+              passes * (gather + behind)};
     }
   }
 }
@@ -80,40 +129,27 @@ double slowed_s(const Interference& both, const HiddenParts& hidden) {
   return beside * (1 - 1 / both.products);
 }
 
-// Of the expert exchanges, what computing does not hide where two micro-batches overlap.
-double overlapped_expert_s(const PricedStage& stage) {
-  const double compute = stage.times.forward.compute() + stage.times.backward.compute();
-  return std::max(0.0, stage.times.forward.expert + stage.times.backward.expert - compute);
-}
-
-// While the pipeline fills and drains, the slowest stage waits for each of the others once. With
-// dualpipe a rank has layers of two stages, and where all are alike the slowest stands for them.
-BubbleTimes waited_for(const Layout& layout, const LayerTimes& slowest, const LayerTimes& all,
-                       double overlapped_s) {
-  LayerTimes mean = slowest;
-  if (layout.schedule != PipelineSchedule::dualpipe || !layout.stages.are_even()) {
-    const double others = real(layout.pipeline - 1);
-    mean.forward = 1 / others * all.forward;
-    mean.forward += -1 / others * slowest.forward;
-    mean.backward = 1 / others * all.backward;
-    mean.backward += -1 / others * slowest.backward;
-  }
-  return {.forward_s = mean.forward.all(),
-          .backward_s = mean.backward.all(),
-          .weight_s = mean.backward.weight_products,
-          .overlapped_s = overlapped_s};
+// While the pipeline fills and drains, the slowest stage waits for each of the others once.
+BubbleTimes waited_for(const Layout& layout, const BubbleTimes& slowest, const BubbleTimes& all) {
+  const auto mean = [&](double BubbleTimes::*pass) {
+    return (all.*pass - slowest.*pass) / real(layout.pipeline - 1);
+  };
+  return {.forward_s = mean(&BubbleTimes::forward_s),
+          .backward_s = mean(&BubbleTimes::backward_s),
+          .weight_s = mean(&BubbleTimes::weight_s),
+          .overlapped_s = mean(&BubbleTimes::overlapped_s)};
 }
 
 // Fills the parts that the micro-batches and the pipeline take. `all`: one micro-batch through all
 // stages.
 void add_pipeline(const TrainingStep& step, StageCosts& costs, const PricedStage& stage,
-                  const LayerTimes& all, HybridStep& result) {
+                  const BubbleTimes& all, HybridStep& result) {
   const Layout& layout = step.layout;
   const double count = real(layout.micro_batches);
   PassTimes both = stage.times.forward;
   both += stage.times.backward;
   const double all_expert = both.expert;
-  if (layout.schedule == PipelineSchedule::dualpipe) both.expert = overlapped_expert_s(stage);
+  if (layout.schedule == PipelineSchedule::dualpipe) both.expert -= hidden_expert_s(stage);
   result.hidden.context = count * both.hidden_context;
   result.hidden.expert = count * (all_expert - both.expert);
   StepParts& parts = result.parts;
@@ -143,7 +179,7 @@ void add_pipeline(const TrainingStep& step, StageCosts& costs, const PricedStage
   } else {
     parts.sends = count * 2 * result.send_s + fill;
   }
-  parts.bubble = bubble_s(layout, waited_for(layout, stage.times, all, both.all()));
+  parts.bubble = bubble_s(layout, waited_for(layout, stage.passes, all));
 }
 
 }  // namespace
@@ -253,34 +289,38 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
   const Layout& layout = step.layout;
   StageCosts costs(step, groups);
   HybridStep result;
+  const Interference both = step.gpu.beside_exchanges();
   PricedStage slowest;
-  LayerTimes all;
+  BubbleTimes all;
   double ends = -1;  // what the stage with most to exchange takes after its last micro-batch
   for (int64_t number = 0; number < layout.pipeline; ++number) {
     const StageLayers held = layers_of_stage(step.model, layout, number);
     const LayerTimes own = costs.times_of(held);
-    all.forward += own.forward;
-    all.backward += own.backward;
-    const PricedStage stage = priced_rank(step, costs, number, own);
-    if (number == 0 || stage.slot_s() > slowest.slot_s()) {
+    PricedStage stage = priced_rank(step, costs, number, own);
+    const RankParameters parameters = rank_parameters(step.model, layout, number);
+    const StageExchange exchange =
+        costs.exchange_of(parameters, exchanged_layers(step.model, layout, number, held));
+    add_exchanges(layout, number, exchange, both, stage);
+    all.forward_s += stage.passes.forward_s;
+    all.backward_s += stage.passes.backward_s;
+    all.weight_s += stage.passes.weight_s;
+    all.overlapped_s += stage.passes.overlapped_s;
+    if (number == 0 || stage.slot_s() + stage.exchanged > slowest.slot_s() + slowest.exchanged) {
       slowest = stage;
       result.slowest_stage = number;
     }
-    const RankParameters parameters = rank_parameters(step.model, layout, number);
-    const int64_t layers = exchanged_layers(step.model, layout, number, held);
-    const DataTimes exchange =
-        data_s(layout, stage, costs.exchange_of(parameters, layers), step.gpu.beside_exchanges());
-    const double data = exchange.exposed + costs.copies_s(parameters);
+    const DataTimes took = data_s(layout, stage, exchange, both);
+    const double data = took.exposed + costs.copies_s(parameters);
     const double optimizer = costs.optimizer_s(parameters, number);
     if (data + optimizer <= ends) continue;
     ends = data + optimizer;
     result.parts.data = data;
-    result.hidden.data = std::max(0.0, exchange.all - exchange.exposed);
+    result.hidden.data = std::max(0.0, took.all - took.exposed);
     result.parts.optimizer = optimizer;
   }
   add_pipeline(step, costs, slowest, all, result);
   result.parts.data += costs.tied_s();
-  if (const double lost = slowed_s(step.gpu.beside_exchanges(), result.hidden); lost > 0) {
+  if (const double lost = slowed_s(both, result.hidden); lost > 0) {
     StepParts& parts = result.parts;
     const double computed = parts.products + parts.attention + parts.element_wise;
     result.slowness += computed > 0 ? lost / computed : 0;

@@ -114,7 +114,7 @@ int64_t exchanged_layers(const Transformer& model, const Layout& layout, int64_t
                          const StageLayers& own) {
   if (layout.schedule != PipelineSchedule::dualpipe) return own.layers();
   const StageLayers other = layers_of_stage(model, layout, layout.pipeline - 1 - stage);
-  return (own.layers() + other.layers() + 1) / 2;
+  return own.layers() + other.layers();
 }
 
 }  // namespace sgdsim

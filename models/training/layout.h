@@ -161,8 +161,8 @@ StageLayers layers_of_chunk(const Transformer& model, const Layout& layout, int6
 // zbv the second half of them comes back from the last stage to the first.
 int64_t chunk_position(const Layout& layout, int64_t stage, int64_t chunk);
 StageLayers layers_of_stage(const Transformer& model, const Layout& layout, int64_t stage);
-// How many of them replicas exchange one by one; with dualpipe, of this stage and the opposite one,
-// the mean, rounded up. `own`: layers_of_stage().
+// How many of them replicas exchange one by one; with dualpipe, of this stage and the opposite one.
+// `own`: layers_of_stage().
 int64_t exchanged_layers(const Transformer& model, const Layout& layout, int64_t stage,
                          const StageLayers& own);
 

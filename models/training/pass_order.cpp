@@ -39,11 +39,10 @@ class OneWay {
   int64_t weights_ = 0;
 };
 
+// With gpipe all are ahead.
 void add_one_f_one_b(const Layout& layout, int64_t rank, std::vector<PassSlot>& slots) {
   OneWay way(layout, slots);
-  const int64_t behind = layout.pipeline - rank - 1;
-  const int64_t ahead = std::min(
-      layout.chunks == 1 ? behind : 2 * behind + (layout.chunks - 1) * layout.pipeline, way.all());
+  const int64_t ahead = forwards_ahead(layout, rank);
   for (int64_t i = 0; i < ahead; ++i) way.forward();
   for (int64_t i = ahead; i < way.all(); ++i) {
     way.forward();
@@ -52,17 +51,11 @@ void add_one_f_one_b(const Layout& layout, int64_t rank, std::vector<PassSlot>& 
   for (int64_t i = 0; i < ahead; ++i) way.backward();
 }
 
-void add_gpipe(const Layout& layout, std::vector<PassSlot>& slots) {
-  OneWay way(layout, slots);
-  for (int64_t i = 0; i < way.all(); ++i) way.forward();
-  for (int64_t i = 0; i < way.all(); ++i) way.backward();
-}
-
 // As 1F1B, but gradients of weights stay back by as many micro-batches as the rank's number: they
 // fill the bubble at the end.
 void add_zb1p(const Layout& layout, int64_t rank, std::vector<PassSlot>& slots) {
   OneWay way(layout, slots);
-  const int64_t ahead = std::min(layout.pipeline - rank - 1, way.all());
+  const int64_t ahead = forwards_ahead(layout, rank);
   int64_t kept = 0;  // gradients of weights that are not made yet
   auto backward = [&] {
     way.inputs();
@@ -233,6 +226,21 @@ class TwoWays {
 
 }  // namespace
 
+int64_t forwards_ahead(const Layout& layout, int64_t rank) {
+  const int64_t all = layout.micro_batches * layout.chunks;
+  const int64_t behind = layout.pipeline - rank - 1;
+  switch (layout.schedule) {
+    case PipelineSchedule::gpipe:
+      return all;
+    case PipelineSchedule::zbv:
+      return std::min(2 * layout.pipeline, all);
+    default:
+      break;
+  }
+  return std::min(layout.chunks == 1 ? behind : 2 * behind + (layout.chunks - 1) * layout.pipeline,
+                  all);
+}
+
 int64_t ways_of(const Layout& layout) { return is_two_way(layout) ? 2 : 1; }
 int64_t way_length(const Layout& layout) { return layout.chunks_in_all(); }
 int64_t micro_batches_of_way(const Layout& layout) {
@@ -263,10 +271,8 @@ std::vector<PassSlot> pass_order(const Layout& layout, int64_t rank) {
   std::vector<PassSlot> slots;
   switch (layout.schedule) {
     case PipelineSchedule::one_f_one_b:
-      add_one_f_one_b(layout, rank, slots);
-      break;
     case PipelineSchedule::gpipe:
-      add_gpipe(layout, slots);
+      add_one_f_one_b(layout, rank, slots);
       break;
     case PipelineSchedule::zb1p:
       add_zb1p(layout, rank, slots);

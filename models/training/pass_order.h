@@ -63,6 +63,10 @@ WayPosition position_of(const Layout& layout, PassPlace place);
 // other passes to do, sends lie beside them.
 bool sends_keep_rank(const Layout& layout);
 
+// Forward passes of a rank before its first backward pass; behind them they take turns. Not of
+// dualpipe.
+int64_t forwards_ahead(const Layout& layout, int64_t rank);
+
 // All passes of a step. The layout must fit its schedule (misfit_of).
 std::vector<PassSlot> pass_order(const Layout& layout, int64_t rank);
 

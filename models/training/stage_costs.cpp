@@ -144,7 +144,7 @@ StageExchange StageCosts::exchange_of(const Replicas& replicas, int64_t layers) 
   const double gradients_B = replicas.parameters * layout.gradient_B();
   const double size = real(replicas.group.size);
   double pieces = 1;  // without overlapping: no part of a chunk has to go out before the others
-  if (layout.zero == 3)
+  if (layout.zero >= 2)
     pieces = real(layers);
   else if (layout.overlaps && layout.zero > 0)
     pieces = std::ceil(replicas.parameters / std::max(least_bucket, bucket_of_replica * size));
