@@ -114,6 +114,34 @@ TEST_CASE("closed form: with dualpipe two ranks share the head") {
                               0.5 * (head.forward.all() + head.backward.all()))));
 }
 
+// A rank of 1F1B sends before it goes on; with ZB1P what goes around between two ranks is F, I and
+// a send each way in two micro-batches, beside which W is done; with DualPipe the passes of one way
+// lie beside what the other way sends.
+TEST_CASE("closed form: what sends lie under, by hand") {
+  Transformer model = small_model();
+  model.vocabulary = 1;
+  for (const char* bandwidth : {"1 Gbps", "1000 Gbps"}) {
+    const Cluster cluster = one_switch(4, bandwidth);
+    GroupTimes groups(cluster, 4);
+    const auto step_of = [&](const char* text) {
+      return hybrid_step({model, parse_layout(text, ""), 2048, load_gpu("h100"), Precision::bf16},
+                         groups);
+    };
+    const HybridStep zb1p = step_of("pp4 ga16 schedule=zb1p");
+    const double send_s = zb1p.send_s;
+    const double fill_s = 2 * 3 * send_s;
+    CHECK(step_of("pp4 ga16").parts.sends == doctest::Approx(16 * 2 * send_s + fill_s));
+    CHECK(step_of("pp4 ga16 schedule=gpipe").parts.sends ==
+          doctest::Approx(16 * 2 * send_s + fill_s));
+    CHECK(zb1p.parts.sends == doctest::Approx(16 * std::max(0.0, send_s - zb1p.weight_s) + fill_s));
+    const HybridStep dualpipe = step_of("pp4 ga16 schedule=dualpipe");
+    const double both_s = dualpipe.forward_s + dualpipe.backward_s;
+    CHECK(dualpipe.parts.sends ==
+          doctest::Approx(16 * 2 * std::max(0.0, send_s - both_s) + fill_s));
+    CHECK(zb1p.parts.sends + zb1p.hidden.sends == doctest::Approx(16 * 2 * send_s + fill_s));
+  }
+}
+
 // Where computing takes no time, every pass takes as long as what replicas exchange in it: two
 // send each other halves, of weights (2 bytes) before each pass and of gradients (4 bytes) behind.
 TEST_CASE("closed form: exchanges in every pass make passes and the bubble longer, by hand") {

@@ -140,6 +140,23 @@ BubbleTimes waited_for(const Layout& layout, const BubbleTimes& slowest, const B
           .overlapped_s = mean(&BubbleTimes::overlapped_s)};
 }
 
+// Of the sends of a micro-batch to both neighbours, what nothing hides. They lie under the
+// computing of other chunks, under gradients of weights that can wait, or under passes of the other
+// way.
+double exposed_sends_s(const Layout& layout, const PricedStage& stage, double send_s) {
+  if (sends_keep_rank(layout)) return 2 * send_s;
+  const double chunks = real(layout.chunks);
+  switch (layout.schedule) {
+    case PipelineSchedule::zb1p:
+      return std::max(0.0, send_s - stage.passes.weight_s);
+    case PipelineSchedule::dualpipe:
+      return 2 * std::max(0.0, send_s - stage.passes.overlapped_s);
+    default:
+      return std::max(0.0, chunks * send_s - stage.times.forward.all()) +
+             std::max(0.0, chunks * send_s - stage.times.backward.all());
+  }
+}
+
 // Fills the parts that the micro-batches and the pipeline take. `all`: one micro-batch through all
 // stages.
 void add_pipeline(const TrainingStep& step, StageCosts& costs, const PricedStage& stage,
@@ -168,17 +185,9 @@ void add_pipeline(const TrainingStep& step, StageCosts& costs, const PricedStage
   if (layout.pipeline == 1) return;
   result.send_s = costs.send_s();
   const double fill = 2 * real(layout.pipeline - 1) * result.send_s;
-  if (layout.chunks > 1) {
-    // Sends of chunks lie under the computing of other chunks.
-    const double chunks = real(layout.chunks);
-    parts.sends = count * chunks *
-                      (std::max(0.0, result.send_s - result.forward_s / chunks) +
-                       std::max(0.0, result.send_s - result.backward_s / chunks)) +
-                  fill;
-    result.hidden.sends = count * 2 * chunks * result.send_s + fill - parts.sends;
-  } else {
-    parts.sends = count * 2 * result.send_s + fill;
-  }
+  const double steady = count * exposed_sends_s(layout, stage, result.send_s);
+  parts.sends = steady + fill;
+  result.hidden.sends = count * 2 * real(layout.chunks) * result.send_s - steady;
   parts.bubble = bubble_s(layout, waited_for(layout, stage.passes, all));
 }
 
