@@ -46,6 +46,8 @@ void read_field(const Field& field, const Value& value) {
   } else if (auto* words = field.target<std::vector<std::string>>()) {
     *words = words_of(value, field);
     for (const std::string& one : *words) check_word(value, one);
+    if (field.is_needed() && words->empty())
+      value.fail("expected at least one value, got an empty list");
   } else {
     field.read(value);
   }
@@ -70,6 +72,7 @@ Json schema_of_words(const Fields& fields) {
     if (is_word || field.target<std::vector<std::string>>() != nullptr) {
       json["properties"][field.name()] = any_word;
       json["properties"][field.name()]["description"] = field.says();
+      if (field.is_needed() && !is_word) json["properties"][field.name()]["minItems"] = 1;
     }
   }
   return json;

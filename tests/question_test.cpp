@@ -276,6 +276,17 @@ TEST_CASE("questions: what is wrong is a sentence with the code of the command l
             .find("--max-events") != std::string::npos);
 }
 
+TEST_CASE("questions: an empty list of files is refused, by the schema too") {
+  const std::vector<std::pair<std::string, std::string>> lists = {
+      {"replay", "schedule"}, {"fit", "file"}, {"import_profile", "files"}, {"validate", "case"}};
+  for (const auto& [name, field] : lists) {
+    const std::string fields = R"({")" + field + R"(": []})";
+    CHECK(error_of(name.c_str(), fields.c_str()) ==
+          "question: /" + field + ": expected at least one value, got an empty list");
+    CHECK(question_schema(name)["properties"][field]["minItems"] == 1);
+  }
+}
+
 TEST_CASE("questions: a watch ends what takes long") {
   int looked = 0;
   const auto stop = [&] {
