@@ -1,5 +1,6 @@
 // Warnings: every command that plays an experiment repeats them, once, on stderr and in its JSON.
 #include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
 
 #include "app/schema_check.h"
@@ -85,6 +86,49 @@ TEST_CASE("warnings: run, plan, sweep and tune repeat them on stderr and in JSON
     check_schema("sgdsim/tune/1", json);
     CHECK(json["warnings"] == Json{note});
   }
+}
+
+// 100 iterations; the curve says 1.5 times as many at a mean staleness of 1, and ends there.
+// Pipe-SGD of width 4 has 3, where the time to the target is that of 150 iterations, if one takes
+// the curve's word.
+TEST_CASE("warnings: iterations to the target beyond the curves, or without one") {
+  const Temporary file(Temporary::Kind::file, experiment());
+  const auto said = [&](const std::string& curves, const std::vector<std::string>& settings) {
+    std::vector<std::string> words = {"run",  file.name(), "--format",
+                                      "json", "--set",     "trace.notes=[]"};
+    words.insert(words.end(), {"--set", R"(convergence={"iterations": 100)" + curves + "}"});
+    for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+    const Ran ran = call_sgdsim(words);
+    INFO(ran.log);
+    REQUIRE(ran.exit_code == 0);
+    const Json json = Json::parse(ran.out);
+    std::string lines;
+    for (const Json& warning : json["warnings"])
+      if (const auto text = warning.get<std::string>(); text.starts_with("iterations"))
+        lines += text + "\n";
+    CHECK(count_in(ran.log, "sgdsim: warning: iterations to the target") ==
+          count_in(lines, "iterations to the target"));
+    return std::to_string(std::lround(json["convergence"]["iterations"].get<double>())) + "\n" +
+           lines;
+  };
+  const std::string stale = R"(, "staleness": [{"at": 0, "factor": 1}, {"at": 1, "factor": 1.5}])";
+  const std::string sparse = R"(, "density": [{"at": 0.1, "factor": 2}, {"at": 1, "factor": 1}])";
+  const std::vector<std::string> late = {"strategy=sync_easgd",
+                                         R"(synchronization={"name": "pipe_sgd", "width": 4})"};
+  CHECK(said(stale, {}) == "100\n");
+  CHECK(
+      said(stale, late) ==
+      "150\niterations to the target: the mean staleness is 3, beyond its curve, which ends at 1: "
+      "the factor there, 1.5, is taken\n");
+  CHECK(said(sparse, late) ==
+        "100\niterations to the target: the mean staleness is 3, and `convergence` has no curve "
+        "\"staleness\": no extra iterations are counted for it\n");
+  // Top-k delivers less, too: one curve tells of both. 0.55 is half way from 1 to 0.1.
+  CHECK(said(sparse, {R"(compression={"name": "topk", "density": 0.55})"}) == "150\n");
+  const std::string thin = said(sparse, {R"(compression={"name": "topk", "density": 0.01})"});
+  CHECK(thin ==
+        "200\niterations to the target: the density is 0.01, beyond its curve, which ends at 0.1: "
+        "the factor there, 2, is taken\n");
 }
 
 }  // namespace

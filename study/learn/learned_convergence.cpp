@@ -12,20 +12,6 @@ namespace {
 
 constexpr char option[] = "--convergence";
 
-struct QualityCurve {
-  const char* name;          // in the file
-  const char* says;          // for people
-  double Quality::*quality;  // that it is over
-  double usual;              // of dense training, whose factor is 1
-};
-
-// Sparse gradients deliver less, too; what they need is told by their density.
-constexpr QualityCurve quality_curves[] = {
-    {"density", "density", &Quality::density, 1},
-    {"staleness", "mean staleness", &Quality::staleness_mean, 0},
-    {"delivered_fraction", "delivered part", &Quality::delivered, 1},
-};
-
 // The curve that a method is a point of; none: it is as good as dense, or `why` not.
 const QualityCurve* curve_of(const Quality& quality, std::string& why) {
   const QualityCurve* found = nullptr;

@@ -106,6 +106,10 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
   add_priced(experiment, result, warnings);
   add_notes_of_formula(experiment, warnings);
   add_extrapolations(experiment, result, warnings);
+  if (experiment.convergence) {
+    const std::vector<std::string> unsaid = experiment.convergence->warnings_at(result.quality);
+    warnings.insert(warnings.end(), unsaid.begin(), unsaid.end());
+  }
   return warnings;
 }
 
