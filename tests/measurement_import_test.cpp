@@ -115,6 +115,10 @@ TEST_CASE("nccl log: what is no row, and what is a broken one") {
        "8192 2048 float sum -1 20.50 0.40 0.60 3.35544e+07 19.50 0.42 0.64 0", 1},
       {"wrong results in place", "8192 2048 float sum -1 20.50 0.40 0.60 0 19.50 0.42 0.64 1999",
        1},
+      {"thousands", "1,048,576 262144 float sum -1 20.50 51.15 76.7 0 19.50 53.8 80.6 0", 1},
+      {"no time out of place", "8192 2048 float sum -1 0.00 0 0 0 19.50 0.42 0.64 0", 1},
+      {"a time that is N/A", "8192 2048 float sum -1 N/A N/A N/A 0 19.50 0.42 0.64 0", 1},
+      {"an absurd time", "8192 2048 float sum -1 1e30 0 0 0 19.50 0.42 0.64 0", 1},
       {"a digit lost in the time",
        "8388608 2097152 float sum -1 4.2 99.52 174.16 0 83.22 100.8 176.4 0", 1},
   };
@@ -131,6 +135,7 @@ TEST_CASE("nccl log: what is no row, and what is a broken one") {
     CHECK(series_of(measurement, false).points.size() == 3);
     CHECK(measurement.notes.size() == static_cast<std::size_t>(row.dropped));
     if (row.dropped > 0) CHECK(has_note(measurement, "1 line dropped"));
+    if (row.dropped > 0) CHECK(has_note(measurement, "(line 5)"));
   }
 }
 

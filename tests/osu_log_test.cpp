@@ -71,6 +71,17 @@ TEST_CASE("measurements: OSU titles, bandwidths, counts of ranks in the first co
     CHECK(measurement.series.at(0).points.at(0).size == Bytes(8));
     CHECK(measurement.series[0].points[0].time == Duration::ns(1500));
   }
+  // "8,1024" is no size, so that "8,192" beside it is none. Alone it may be both, as tables with
+  // separators of thousands have it ("1,048,576" is neither).
+  const std::string title = "# OSU MPI Allreduce Latency Test v5.4.0\n";
+  CHECK(first(title + "8,192 39.9\n8,1024 40.1\n", {}).ranks == 8);
+  for (const char* rows : {"8,192 39.9\n", "512 9.0\n1,024 10.0\n1,048,576 99.0\n"})
+    CHECK(refusal_of([&] { read_measurement(text_of(title + rows, 16)); }).find("or one size") !=
+          std::string::npos);
+  CHECK(
+      has_note(read_measurement(text_of(title + "8 0.00\n16 1.50\n0 1.2\n32 9e20\n", 4)),
+               "2 lines dropped: no time, or none that can be (0, N/A, more than an hour) (first: "
+               "line 2)"));
   // A last line that ends within its number.
   const Measurement cut =
       read_measurement(text_of("# OSU MPI Broadcast Latency Test\n8 1.50\n16 1.7", 2));

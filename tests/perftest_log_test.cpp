@@ -66,9 +66,9 @@ TEST_CASE("perftest: of latencies the typical one counts") {
 }
 
 TEST_CASE("perftest: broken rows are dropped and counted, and nothing is no measurement") {
-  for (const char* row :
-       {"65536 5000\n", "65536 5000 1.0 nan 1\n", "0 5000 1 1 1\n", "65536 5000 1.0 -3 1\n",
-        "65536 5000 1.0 0.00 1\n", "9223372036854775807 5000 1 1 1\n"}) {
+  for (const char* row : {"65536 5000\n", "65536 5000 1.0 nan 1\n", "0 5000 1 1 1\n",
+                          "65536 5000 1.0 -3 1\n", "65536 5000 1.0 0.00 1\n",
+                          "65,536 5000 1 1000.00 1\n", "9223372036854775807 5000 1 1 1\n"}) {
     INFO(row);
     const Measurement measurement =
         read_measurement(text_of(write_bw + row + "1048576 5000 1 1000.00 1\n"));
@@ -76,6 +76,64 @@ TEST_CASE("perftest: broken rows are dropped and counted, and nothing is no meas
     CHECK(has_note(measurement, "1 line dropped"));
   }
   CHECK_THROWS_AS(read_measurement(text_of(write_bw)), InputError);
+}
+
+// 2 bytes at 4 million messages a second are 64 Mb/s, which two decimals of a Gb/s say as 0.06;
+// half a microsecond is 2 million a second, 0.03. Large messages have more digits of their
+// bandwidth.
+TEST_CASE("perftest: of bandwidth and message rate the one with more digits counts") {
+  const std::string head =
+      " BW Test\n#bytes #iterations BW peak[Gb/sec] BW average[Gb/sec] MsgRate[Mpps]\n";
+  const auto time_of = [&](const std::string& title, const std::string& row) {
+    const Measurement one = read_measurement(text_of(title + head + row + "\n"));
+    CHECK(one.notes.empty());
+    return one.series.at(0).points.at(0).time;
+  };
+  CHECK(time_of("RDMA_Write", "2 5000 0.00 0.06 4.000000") == Duration::ns(250));
+  CHECK(time_of("RDMA_Write", "2 5000 0.00 0.03 2.000000") == Duration::ns(500));
+  CHECK(time_of("RDMA_Write", "2 5000 0.00 0.00 0.200000") == Duration::us(5));
+  CHECK(time_of("RDMA_Write", "1000000 5000 0.00 8.00 0.001") == Duration::ms(1));
+  // A rate of something else is no matter.
+  CHECK(time_of("RDMA_Write", "1000000 5000 0.00 8.00 6.580000") == Duration::ms(1));
+  // Of two directions bandwidth is the sum, and so is the rate, or it is that of one.
+  CHECK(time_of("RDMA_Write Bidirectional", "20 5000 0.00 0.64 4.000000") == Duration::ns(500));
+  CHECK(time_of("RDMA_Write Bidirectional", "20 5000 0.00 0.64 2.000000") == Duration::ns(500));
+  // Without a rate nothing is known of 0.00.
+  const Measurement none = read_measurement(
+      text_of("Send BW Test\n#bytes #iterations BW peak[Gb/sec] BW average[Gb/sec]\n2 5000 0.00 "
+              "0.00\n1000000 5000 0.00 8.00\n"));
+  CHECK(none.series.at(0).points.size() == 1);
+  CHECK(has_note(none, "1 line dropped: no time, or none that can be"));
+  CHECK(has_note(none, "(line 3)"));
+}
+
+// The row says 6.02 us, and the file ends within it.
+TEST_CASE("perftest: a last row that was cut within its number is dropped") {
+  const std::string row = " 2 1000 1.76 6.12 1.79 1.80 0.06 1.88 6.12\n";
+  const auto points = [&](const std::string& last) {
+    const Measurement one = read_measurement(text_of(send_lat + row + last));
+    CHECK(has_note(one, "1 line dropped") == (one.series.at(0).points.size() == 1));
+    return one.series.at(0).points.size();
+  };
+  for (const char* cut : {"4 1000", "4 1000 5.98 9.99 6", "4 1000 5.98 9.99 6.0"})
+    CHECK(points(cut) == 1);
+  CHECK(points("4 1000 5.98 9.99 6.02") == 1);  // or 6.025
+  for (const char* whole : {"4 1000 5.98 9.99 6.02 6", "4 1000 5.98 9.99 6.02 6.10 0.1 7.00 9.99"})
+    CHECK(points(whole) == 2);
+  // The deciding number is the last one here; and with the rate cut off the bandwidth is left.
+  const std::string old =
+      "Send Latency Test\n#bytes #iterations t_min[usec] t_max[usec] t_typical[usec]\n";
+  CHECK(read_measurement(text_of(old + "2 1000 1.7 6.1 1.79\n4 1000 5.98 9.99 6.0"))
+            .series.at(0)
+            .points.size() == 1);
+  CHECK(read_measurement(text_of(old + "2 1000 1.7 6.1 1.79\n4 1000 5.98 9.99 6.02"))
+            .series.at(0)
+            .points.size() == 2);
+  const Measurement rate = read_measurement(
+      text_of(write_bw + "1048576 5000 1200.00 1000.00 0.001000\n2 5000 3.83 3.81 1.9"));
+  REQUIRE(rate.series.at(0).points.size() == 2);
+  // 2 B / (3.81 * 2^20 B/s)
+  CHECK(rate.series[0].points[0].time.us() == doctest::Approx(0.50062).epsilon(1e-5));
 }
 
 // tests/data/perftest_write_bw.log: messages of 0.5 us + 45 ps/B, one after the other.

@@ -175,6 +175,17 @@ void add_side(Measurement& measurement, const Series& kind, const LogTable& tabl
   measurement.series.push_back(std::move(series));
 }
 
+// Rows without a time on a side that others have. A side that no row has was not measured.
+void count_timeless(const std::vector<LogRow>& rows, DroppedLines& dropped) {
+  const auto out = [](const LogRow& row) { return measured_time(row.out_of_place.time_us); };
+  const auto in = [](const LogRow& row) { return measured_time(row.in_place.time_us); };
+  const bool has_out = std::any_of(rows.begin(), rows.end(), out);
+  const bool has_in = std::any_of(rows.begin(), rows.end(), in);
+  for (const LogRow& row : rows)
+    if ((has_out && !out(row)) || (has_in && !in(row)) || (!has_out && !has_in))
+      dropped.add(row.line);
+}
+
 }  // namespace
 
 std::string nccl_operation_in(std::string_view text) {
@@ -210,7 +221,12 @@ void add_tables(Measurement& measurement, const std::vector<LogTable>& tables,
     all.insert(all.end(), table.rows.begin(), table.rows.end());
   }
   std::map<std::string, RankRange> together;
-  for (const auto& [operation, all] : rows) together[operation] = ranks_from_ratio(operation, all);
+  DroppedLines timeless;
+  for (const auto& [operation, all] : rows) {
+    together[operation] = ranks_from_ratio(operation, all);
+    count_timeless(all, timeless);
+  }
+  timeless.tell(no_time_known, measurement.notes);
   std::vector<RankRange> derived;
   bool told_fits_one = false;
   for (std::size_t i = 0; i < tables.size(); ++i) {

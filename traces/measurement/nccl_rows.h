@@ -20,6 +20,7 @@ struct NcclSide {
 };
 
 struct LogRow {
+  int64_t line = 0;  // of the log; 0: not known
   int64_t size_B = 0;
   std::string_view type;
   bool has_operator = false;  // names sum, max, ...

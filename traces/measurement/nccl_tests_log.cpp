@@ -99,11 +99,18 @@ Reading read_sides(const Words& words, std::size_t at, LogRow& row) {
   return Reading::row;
 }
 
+// "1,048,576" is none that is read, but where a number stands.
+bool is_like_number(std::string_view word) {
+  return !word.empty() && word.find_first_not_of("0123456789.,'_") == std::string_view::npos;
+}
+
 Reading read_row(const Words& words, LogRow& row) {
   for (std::size_t at = 0; at + 2 < words.size(); ++at) {
     if (!is_one_of(words[at + 2], types)) continue;
-    const auto size = whole_word(unprefixed(words[at]));
-    if (!size || !whole_word(words[at + 1])) continue;
+    const std::string_view size_word = unprefixed(words[at]);
+    if (!is_like_number(size_word) || !is_like_number(words[at + 1])) continue;
+    const auto size = whole_word(size_word);
+    if (!size || !whole_word(words[at + 1])) return Reading::broken;
     row.size_B = *size;
     row.type = words[at + 2];
     return read_sides(words, at + 3, row);
@@ -143,12 +150,13 @@ void to_microseconds(LogTable& table, bool under_old_words) {
 
 // Rows whose numbers contradict each other were broken by another process' print. If most do, it is
 // the convention that differs, and they stay.
-int64_t drop_contradictions(LogTable& table) {
+void drop_contradictions(LogTable& table, DroppedLines& dropped) {
   const auto wrong = [](const LogRow& row) { return !agrees(row, 1); };
   const auto count = std::count_if(table.rows.begin(), table.rows.end(), wrong);
-  if (2 * count > static_cast<std::ptrdiff_t>(table.rows.size())) return 0;
+  if (2 * count > static_cast<std::ptrdiff_t>(table.rows.size())) return;
+  for (const LogRow& row : table.rows)
+    if (wrong(row)) dropped.add(row.line);
   std::erase_if(table.rows, wrong);
-  return count;
 }
 
 // "#  Rank  0 Group  0 Pid 112424 on  localhost device  0 [0000:0f:00] NVIDIA H100 80GB HBM3", and
@@ -182,19 +190,20 @@ class Reader {
  public:
   explicit Reader(const MeasuredText& text) : text_(text) {}
 
-  void line(std::string_view line) {
+  void line(std::string_view line, int64_t number) {
     split_words(line, words_);
     LogRow row;
+    row.line = number;
     switch (read_row(words_, row)) {
       case Reading::row:
         if (!table_.rows.empty() && row.size_B < table_.rows.back().size_B) close_table();
         table_.rows.push_back(row);
         return;
       case Reading::broken:
-        ++broken_;
+        broken_.add(number);
         return;
       case Reading::wrong:
-        ++wrong_;
+        wrong_.add(number);
         return;
       case Reading::other:
         remark(line);
@@ -204,13 +213,9 @@ class Reader {
   Measurement finish() {
     close_table();
     add_tables(measurement_, tables_, text_);
-    if (broken_ > 0)
-      measurement_.notes.push_back(dropped_note(broken_, "broken or cut off within the row"));
-    if (wrong_ > 0)
-      measurement_.notes.push_back(dropped_note(wrong_, "its results are wrong (#wrong is not 0)"));
-    if (contradicting_ > 0)
-      measurement_.notes.push_back(
-          dropped_note(contradicting_, "time and bandwidth contradict each other"));
+    broken_.tell("broken or cut off within the row", measurement_.notes);
+    wrong_.tell("its results are wrong (#wrong is not 0)", measurement_.notes);
+    contradicting_.tell("time and bandwidth contradict each other", measurement_.notes);
     for (const auto& [test, rows] : unknown_rows_)
       measurement_.notes.push_back(
           dropped_note(rows, test + " is no operation known here; --operation says which"));
@@ -263,7 +268,7 @@ class Reader {
       table_.rows.clear();
     }
     to_microseconds(table_, old_words_);
-    contradicting_ += drop_contradictions(table_);
+    drop_contradictions(table_, contradicting_);
     if (!table_.rows.empty()) tables_.push_back(std::move(table_));
     table_ = {};
   }
@@ -280,9 +285,9 @@ class Reader {
   std::set<int64_t> ranks_;
   std::set<std::string> hosts_;
   std::string device_;
-  int64_t broken_ = 0;
-  int64_t wrong_ = 0;
-  int64_t contradicting_ = 0;
+  DroppedLines broken_;
+  DroppedLines wrong_;
+  DroppedLines contradicting_;
 };
 
 }  // namespace
@@ -301,7 +306,7 @@ bool is_nccl_tests_log(std::string_view text) {
 Measurement nccl_tests_log(const MeasuredText& text) {
   Reader reader(text);
   LineReader lines(text.text);
-  for (std::string_view line; lines.next(line);) reader.line(line);
+  for (std::string_view line; lines.next(line);) reader.line(line, lines.number());
   Measurement measurement = reader.finish();
   measurement.source = "nccl-tests log " + text.file;
   tidy(measurement, text.file);

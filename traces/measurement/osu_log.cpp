@@ -63,17 +63,11 @@ bool is_per_rank(const std::string& operation) {
          operation == "scatter";
 }
 
-// Decimals after the point: a last line that has fewer than the others was cut off.
-std::size_t decimals(std::string_view word) {
-  const std::size_t point = word.find('.');
-  return point == std::string_view::npos ? 0 : word.size() - point - 1;
-}
-
 class OsuReader {
  public:
   explicit OsuReader(const MeasuredText& text) : text_(text) {}
 
-  void line(std::string_view line, bool cut_off) {
+  void line(std::string_view line, const LineReader& lines) {
     if (const std::size_t at = line.find("# OSU "); at != std::string_view::npos) {
       title_ = read_title(line);
       time_column_ = 1;
@@ -89,12 +83,16 @@ class OsuReader {
     words_.front() = unprefixed(words_.front());
     if (words_.front().starts_with('#')) return comment();
     split_at_commas();
-    if (!row(cut_off)) ++dropped_;
+    if (!row(lines)) dropped_.add(lines.number());
   }
 
   Measurement finish() {
-    if (dropped_ > 0)
-      measurement_.notes.push_back(dropped_note(dropped_, "neither a comment nor a row"));
+    dropped_.tell("neither a comment nor a row", measurement_.notes);
+    timeless_.tell(no_time_known, measurement_.notes);
+    if (!doubtful_.empty() && !surely_ranks_)
+      throw InputError(text_.file, "\"" + doubtful_ +
+                                       "\" may be a number of ranks and a size, or one size: write "
+                                       "sizes without separators, and give ranks with --ranks");
     if (unknown_ > 0)
       measurement_.notes.push_back(
           dropped_note(unknown_, "\"" + unknown_title_ +
@@ -133,7 +131,7 @@ class OsuReader {
     words_ = std::move(parts);
   }
 
-  bool row(bool cut_off) {
+  bool row(const LineReader& lines) {
     if (words_.size() <= time_column_) return false;
     std::string_view size_word = words_.front();
     int ranks = 0;
@@ -143,17 +141,23 @@ class OsuReader {
       ranks = static_cast<int>(*count);
       has_ranks_ = true;
       size_word = size_word.substr(comma + 1);
+      const bool is_like_thousands = comma <= 3 && size_word.size() == 3;
+      if (!is_like_thousands && whole_word(size_word)) surely_ranks_ = true;
+      if (is_like_thousands && doubtful_.empty()) doubtful_ = words_.front();
     }
     const std::string_view time_word = words_[time_column_];
     const auto size = whole_word(size_word);
     const auto number = number_word(time_word);
     if (!size || !number) return false;
     const bool is_last = words_.size() == time_column_ + 1;
-    if (cut_off && is_last && decimals(time_word) < decimals_) return false;
+    // A last line that has fewer decimals than the others was cut off.
+    if (lines.was_cut_off() && is_last && decimals(time_word) < decimals_) return false;
     decimals_ = decimals(time_word);
     const double us =
         title_.is_bandwidth ? title_.at_once * static_cast<double>(*size) / *number : *number;
-    if (const auto time = measured_time(us); time && *size > 0) point(*size, *time, ranks);
+    const auto time = measured_time(us);
+    if (*size > 0 && !time) timeless_.add(lines.number());
+    if (*size > 0 && time) point(*size, *time, ranks);
     return true;
   }
 
@@ -187,8 +191,11 @@ class OsuReader {
   std::size_t prefix_words_ = 0;
   std::size_t time_column_ = 1;
   std::size_t decimals_ = 0;
-  bool has_ranks_ = false;  // a first column "ranks,size"
-  int64_t dropped_ = 0;
+  bool has_ranks_ = false;     // a first column "ranks,size"
+  bool surely_ranks_ = false;  // "8,1024" is no size
+  std::string doubtful_;       // "8,192"
+  DroppedLines dropped_;
+  DroppedLines timeless_;
   int64_t unknown_ = 0;
   std::string unknown_title_;
 };
@@ -200,7 +207,7 @@ bool is_osu_log(std::string_view text) { return text.find("# OSU ") != std::stri
 Measurement osu_log(const MeasuredText& text) {
   OsuReader reader(text);
   LineReader lines(text.text);
-  for (std::string_view line; lines.next(line);) reader.line(line, lines.was_cut_off());
+  for (std::string_view line; lines.next(line);) reader.line(line, lines);
   Measurement measurement = reader.finish();
   measurement.source = "OSU log " + text.file;
   tidy(measurement, text.file);

@@ -12,10 +12,13 @@
 // A message goes between two cards. Of latencies the typical one counts, the median: one way of a
 // write or a send, there and back of a read. A bandwidth becomes a time per message, which leaves
 // out its start-up: many messages are on the way at once. MB are 2^20 bytes there, and Gb 10^9
-// bits, as the message rate beside them confirms. Of two directions each has half of the bandwidth.
+// bits. The message rate beside them says the same with other digits (a small message has 0.00
+// Gb/s), so that of both counts which has more; before version 5 the rate of two directions is
+// that of one. Of two directions each has half of the bandwidth.
 // The test is the note of the series, because a latency and a bandwidth are not the same curve.
 // Launchers put prefixes before lines; warnings about clock rates stand between rows.
 #include <algorithm>
+#include <cmath>
 
 #include "sim/core/error.h"
 #include "traces/measurement/registry.h"
@@ -29,8 +32,28 @@ constexpr double most_B = 0x1p62;
 struct Columns {
   std::size_t prefix = 0;  // words before the first
   std::size_t value = 0;
-  double unit_Bps = 0;  // of a bandwidth; 0: the value is a latency in us
+  double unit_Bps = 0;   // of a bandwidth; 0: the value is a latency in us
+  std::size_t rate = 0;  // messages, millions a second; 0: there is none
+  std::size_t last = 0;
 };
+
+// A number as it was printed, and half a unit of its last digit.
+struct Printed {
+  double value = 0;
+  double error = 0;
+};
+std::optional<Printed> printed(std::string_view word) {
+  const auto value = number_word(word);
+  if (!value) return std::nullopt;
+  return Printed{*value, std::pow(10., -static_cast<double>(decimals(word))) / 2};
+}
+Printed operator*(const Printed& number, double factor) {
+  return {number.value * factor, number.error * factor};
+}
+bool agree(const Printed& a, const Printed& b) {
+  return std::abs(a.value - b.value) <= (a.error + b.error) * (1 + 1e-9);
+}
+bool is_finer(const Printed& a, const Printed& b) { return a.error * b.value < b.error * a.value; }
 
 // "RDMA_Write BW Test" as "RDMA_Write BW"; empty if the line is no title.
 std::string title_in(std::string_view line) {
@@ -57,19 +80,21 @@ std::optional<Columns> columns_in(const std::vector<std::string_view>& words) {
   columns.prefix = static_cast<std::size_t>(first - words.begin());
   std::size_t column = 0;
   for (auto word = first + 1; word != words.end(); ++word) {
-    const bool goes_on = *word == "BW" || *word == "99%" || *word == "99.9%";
+    const bool goes_on = *word == "BW" || *word == "MsgRate" || *word == "99%" || *word == "99.9%";
     if (!goes_on) ++column;
-    if (*word == "average[MB/sec]") columns = {columns.prefix, column, 0x1p20};
-    if (*word == "average[Gb/sec]") columns = {columns.prefix, column, 1e9 / 8};
-    if (*word == "t_typical[usec]") columns = {columns.prefix, column, 0};
+    if (*word == "average[MB/sec]") columns.unit_Bps = 0x1p20;
+    if (*word == "average[Gb/sec]") columns.unit_Bps = 1e9 / 8;
+    if (word->starts_with("average[") || *word == "t_typical[usec]") columns.value = column;
+    if (*word == "MsgRate[Mpps]") columns.rate = column;
   }
   if (columns.value == 0) return std::nullopt;
+  columns.last = column;
   return columns;
 }
 
 class PerftestReader {
  public:
-  void line(std::string_view line) {
+  void line(std::string_view line, const LineReader& lines) {
     split_words(line, words_);
     if (words_.empty()) return;
     if (std::string title = title_in(line); !title.empty()) {
@@ -78,39 +103,69 @@ class PerftestReader {
     } else if (const auto columns = columns_in(words_)) {
       columns_ = columns;
     } else if (columns_ && is_row_like()) {
-      if (!row()) ++dropped_;
+      if (lines.was_cut_off()) drop_cut_word();
+      if (!row(lines)) dropped_.add(lines.number());
     }
   }
 
   Measurement finish() {
-    if (dropped_ > 0)
-      measurement_.notes.push_back(dropped_note(dropped_, "broken or cut off within the row"));
+    dropped_.tell("broken or cut off within the row", measurement_.notes);
+    timeless_.tell(no_time_known, measurement_.notes);
     return std::move(measurement_);
   }
 
  private:
   std::string_view first() const { return unprefixed(words_[columns_->prefix]); }
 
-  // Two whole numbers: bytes and iterations.
+  // Two numbers, whatever groups their digits: bytes and iterations.
   bool is_row_like() const {
     const std::size_t at = columns_->prefix;
-    return words_.size() > at + 1 && whole_word(first()) && whole_word(words_[at + 1]);
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    return words_.size() > at + 1 && !first().empty() && is_digit(first().front()) &&
+           is_digit(words_[at + 1].front());
   }
 
-  bool row() {
-    const std::size_t at = columns_->prefix + columns_->value;
-    if (words_.size() <= at) return false;
-    const auto size = whole_word(first());
-    const auto value = number_word(words_[at]);
-    if (!value || *size < 1 || static_cast<double>(*size) > most_B) return false;
+  // Where the file ends within a line the last word may be a part of one. Rows are whole, and no
+  // number has fewer than two decimals.
+  void drop_cut_word() {
+    const bool is_whole = words_.size() > columns_->prefix + columns_->last;
+    if (!is_whole || decimals(words_.back()) < std::max<std::size_t>(2, decimals_))
+      words_.pop_back();
+  }
+
+  std::optional<Printed> column(std::size_t number) const {
+    const std::size_t at = columns_->prefix + number;
+    return number > 0 && at < words_.size() ? printed(words_[at]) : std::nullopt;
+  }
+
+  // Bytes per second of a row of this size.
+  double rate_of(double size, const Printed& value, bool is_both_ways) const {
+    const Printed bandwidth = value * columns_->unit_Bps;
+    const auto rate = column(columns_->rate);
+    if (!rate) return bandwidth.value;
+    for (const double directions : {1, 2}) {
+      const Printed other = *rate * (directions * size * 1e6);
+      if (agree(bandwidth, other)) return (is_finer(other, bandwidth) ? other : bandwidth).value;
+      if (!is_both_ways) break;
+    }
+    return bandwidth.value;
+  }
+
+  bool row(const LineReader& lines) {
+    const auto whole = whole_word(first());
+    const auto value = column(columns_->value);
+    if (!whole || !value) return false;
+    const auto size = static_cast<double>(*whole);
+    if (size < 1 || size > most_B) return false;
+    decimals_ = decimals(words_.back());
     const bool is_both_ways = title_.find("Bidirectional") != std::string::npos;
-    const double at_once = is_both_ways ? 2 : 1;
-    const double us = columns_->unit_Bps > 0 ? at_once * static_cast<double>(*size) /
-                                                   (*value * columns_->unit_Bps) * 1e6
-                                             : *value;
-    const auto time = measured_time(us);
-    if (!time) return false;
-    series().points.push_back({Bytes(*size), *time});
+    const double us = columns_->unit_Bps > 0 ? (is_both_ways ? 2 : 1) * size /
+                                                   rate_of(size, *value, is_both_ways) * 1e6
+                                             : value->value;
+    if (const auto time = measured_time(us))
+      series().points.push_back({Bytes(*whole), *time});
+    else
+      timeless_.add(lines.number());
     return true;
   }
 
@@ -130,7 +185,9 @@ class PerftestReader {
   std::vector<std::string_view> words_;
   std::string title_;
   std::optional<Columns> columns_;
-  int64_t dropped_ = 0;
+  std::size_t decimals_ = 0;  // of the last word of the row before
+  DroppedLines dropped_;
+  DroppedLines timeless_;
 };
 
 }  // namespace
@@ -149,7 +206,7 @@ bool is_perftest_log(std::string_view text) {
 Measurement perftest_log(const MeasuredText& text) {
   PerftestReader reader;
   LineReader lines(text.text);
-  for (std::string_view line; lines.next(line);) reader.line(line);
+  for (std::string_view line; lines.next(line);) reader.line(line, lines);
   Measurement measurement = reader.finish();
   measurement.source = "perftest log " + text.file;
   tidy(measurement, text.file);

@@ -36,6 +36,7 @@ bool is_pickle(std::string_view text) {
 
 bool LineReader::next(std::string_view& line) {
   if (rest_.empty()) return false;
+  ++number_;
   const std::size_t end = rest_.find('\n');
   cut_off_ = end == std::string_view::npos;
   line = rest_.substr(0, end);
@@ -83,6 +84,11 @@ std::optional<double> number_word(std::string_view word) {
   return number;
 }
 
+std::size_t decimals(std::string_view word) {
+  const std::size_t point = word.find('.');
+  return point == std::string_view::npos ? 0 : word.size() - point - 1;
+}
+
 std::string lower(std::string_view text) {
   std::string answer(text);
   std::transform(answer.begin(), answer.end(), answer.begin(),
@@ -92,6 +98,12 @@ std::string lower(std::string_view text) {
 
 std::string dropped_note(int64_t lines, const std::string& why) {
   return std::to_string(lines) + (lines == 1 ? " line" : " lines") + " dropped: " + why;
+}
+
+void DroppedLines::tell(const std::string& why, std::vector<std::string>& notes) const {
+  if (count_ == 0) return;
+  const std::string place = (count_ == 1 ? " (line " : " (first: line ") + std::to_string(first_);
+  notes.push_back(dropped_note(count_, why) + (first_ > 0 ? place + ")" : ""));
 }
 
 }  // namespace sgdsim

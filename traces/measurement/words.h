@@ -1,6 +1,7 @@
 // Lines and numbers of benchmark logs, which are read leniently: what is no row is passed over.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,10 +22,12 @@ class LineReader {
  public:
   explicit LineReader(std::string_view text) : rest_(text) {}
   bool next(std::string_view& line);
-  bool was_cut_off() const { return cut_off_; }  // the last line had no line end
+  int64_t number() const { return number_; }     // of the last line, from 1
+  bool was_cut_off() const { return cut_off_; }  // it had no line end
 
  private:
   std::string_view rest_;
+  int64_t number_ = 0;
   bool cut_off_ = false;
 };
 
@@ -39,10 +42,28 @@ std::optional<int64_t> whole_word(std::string_view word);
 // A finite number of at least 0.
 std::optional<double> number_word(std::string_view word);
 
+// Its decimals after the point.
+std::size_t decimals(std::string_view word);
+
 // In lower case.
 std::string lower(std::string_view text);
 
 // "3 lines dropped: ...", for the notes of a measurement.
 std::string dropped_note(int64_t lines, const std::string& why);
+
+// Lines that are dropped for one reason.
+class DroppedLines {
+ public:
+  void add(int64_t line) {  // 0: its number is not known
+    first_ = count_++ == 0 ? line : std::min(first_, line);
+  }
+  // A note that ends with where the first is, if there is any.
+  void tell(const std::string& why, std::vector<std::string>& notes) const;
+
+ private:
+  int64_t count_ = 0;
+  int64_t first_ = 0;
+};
+inline constexpr char no_time_known[] = "no time, or none that can be (0, N/A, more than an hour)";
 
 }  // namespace sgdsim
