@@ -71,6 +71,8 @@ TEST_CASE("training log: what does not count is counted") {
                         {nemo_line(1, "0"), "no time above 0"},
                         {nemo_line(1, "1e30"), "no time above 0"},
                         {nemo_line(1, ""), "no time above 0"},
+                        {nemo_line(1, "1,010.0"), "no time above 0"},
+                        {"step 2 | train_step_timing in s: 2", "the file ends within the line"},
                         {nemo_line(0, "9"), "the same step occurred before"},
                         {megatron_line("5", "x", "8"), "no time above 0"},
                         {megatron_line("5", "0", "16"), "global_batch_size changes"}}) {
@@ -79,6 +81,15 @@ TEST_CASE("training log: what does not count is counted") {
     CHECK(run.steps == std::vector<Duration>{Duration::s(1)});
     CHECK(notes(run, row.note));
   }
+  // The file ends within the batch, or with a whole line.
+  const StepRun cut =
+      training_run(nemo_line(0, "1.5") + "train_step_timing in s: 2.5, global_batch_size: 1");
+  CHECK(cut.global_batch == 8);
+  CHECK(cut.steps.size() == 2);
+  CHECK(training_run(nemo_line(0, "1.5") + "train_step_timing in s: 2.5").steps.back() ==
+        Duration::ms(2500));
+  CHECK(!training_run("step 1 | train_step_timing in s: 2.5 | global_batch_size: 1,024\n")
+             .global_batch);
   // What wandb and the summary of a Trainer print are no steps.
   const StepRun run = training_run(nemo_line(0, "1.0") + "wandb: train_step_timing in s 3.1\n" +
                                    "{'train_samples_per_second': 5.0}\n");

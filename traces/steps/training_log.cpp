@@ -24,7 +24,8 @@ constexpr std::string_view nemo_time = "train_step_timing in s";
 constexpr std::string_view megatron_time = "elapsed time per iteration (ms)";
 constexpr std::string_view rate_word = "samples_per_second";
 
-// What stands behind a word and a ":" or "="; a quote may end the word.
+// What stands behind a word and a ":" or "="; a quote may end the word. A comma before a digit
+// belongs to a number, which then has separators of thousands.
 std::optional<std::string_view> behind(std::string_view line, std::string_view name) {
   const std::size_t at = line.find(name);
   if (at == std::string_view::npos) return std::nullopt;
@@ -40,7 +41,10 @@ std::optional<std::string_view> behind(std::string_view line, std::string_view n
   if (rest.empty() || (rest.front() != ':' && rest.front() != '=')) return std::nullopt;
   rest.remove_prefix(1);
   skip(" \t");
-  return rest.substr(0, rest.find_first_of(" \t|,;]})"));
+  std::size_t end = rest.find_first_of(" \t|,;]})");
+  while (end + 1 < rest.size() && rest[end] == ',' && rest[end + 1] >= '0' && rest[end + 1] <= '9')
+    end = rest.find_first_of(" \t|,;]})", end + 1);
+  return rest.substr(0, end);
 }
 
 std::optional<double> number_behind(std::string_view line, std::string_view name) {
@@ -58,8 +62,15 @@ std::optional<int64_t> iteration_in(std::string_view line) {
   return whole_word(line.substr(at, line.find_first_not_of("0123456789", at) - at));
 }
 
-bool has_times(std::string_view line) {
-  return behind(line, nemo_time) || behind(line, megatron_time) || behind(line, rate_word);
+// Of a step.
+std::optional<std::string_view> time_word_in(std::string_view line) {
+  for (const std::string_view name : {megatron_time, nemo_time, rate_word})
+    if (const auto word = behind(line, name)) return word;
+  return std::nullopt;
+}
+
+bool ends_with(std::string_view line, std::string_view word) {
+  return word.data() + word.size() == line.data() + line.size();
 }
 
 class TrainingLogReader {
@@ -68,7 +79,8 @@ class TrainingLogReader {
   StepRun read();
 
  private:
-  void read_line(std::string_view line);
+  void read_line(std::string_view line, bool cut_off);
+  void read_batch(std::string_view line, bool cut_off);
   void add(double seconds, std::optional<int64_t> number);
   void add_notes();
 
@@ -77,9 +89,11 @@ class TrainingLogReader {
   std::set<int64_t> numbers_;
   std::optional<int64_t> last_iteration_;
   int64_t most_between_ = 1;  // steps that one time is the mean of
+  std::size_t decimals_ = 0;  // of the last time
   bool changes_batch_ = false;
   bool has_rates_ = false;
   int64_t bad_times_ = 0;
+  int64_t cut_ = 0;
   int64_t repeated_ = 0;
   int64_t without_batch_ = 0;
 };
@@ -97,15 +111,28 @@ void TrainingLogReader::add(double seconds, std::optional<int64_t> number) {
   run_.steps.push_back(Duration::nearest_ps(seconds * 1e12));
 }
 
-void TrainingLogReader::read_line(std::string_view line) {
-  if (!has_times(line)) return;
-  std::optional<double> batch = number_behind(line, "global_batch_size");
-  if (!batch) batch = number_behind(line, "global batch size");
-  if (batch && *batch >= 1 && *batch < 0x1p52) {
-    const auto whole = static_cast<int64_t>(*batch);
-    changes_batch_ = changes_batch_ || (run_.global_batch && *run_.global_batch != whole);
-    run_.global_batch = whole;
+void TrainingLogReader::read_batch(std::string_view line, bool cut_off) {
+  auto word = behind(line, "global_batch_size");
+  if (!word) word = behind(line, "global batch size");
+  if (!word || (cut_off && run_.global_batch && ends_with(line, *word))) return;
+  const double batch = number_word(*word).value_or(0);
+  if (batch < 1 || batch >= 0x1p52) return;
+  const auto whole = static_cast<int64_t>(batch);
+  changes_batch_ = changes_batch_ || (run_.global_batch && *run_.global_batch != whole);
+  run_.global_batch = whole;
+}
+
+// Where the file ends within a line its last number may be a part of one, if it has fewer decimals
+// than the others.
+void TrainingLogReader::read_line(std::string_view line, bool cut_off) {
+  const auto time = time_word_in(line);
+  if (!time) return;
+  if (cut_off && ends_with(line, *time) && decimals(*time) < decimals_) {
+    ++cut_;
+    return;
   }
+  decimals_ = decimals(*time);
+  read_batch(line, cut_off);
   const auto iteration = iteration_in(line);
   if (behind(line, megatron_time)) {
     if (iteration && last_iteration_ && *iteration > *last_iteration_)
@@ -131,7 +158,8 @@ void TrainingLogReader::add_notes() {
   const auto note = [&](int64_t count, const std::string& text) {
     if (count > 0) run_.notes.push_back(dropped_note(count, text));
   };
-  note(bad_times_, "no time above 0 and below one hour");
+  note(bad_times_, "no time above 0 and below one hour, as a plain number");
+  note(cut_, "the file ends within the line");
   note(repeated_, "the same step occurred before");
   note(without_batch_, "samples_per_second, and no global_batch_size before it");
   if (most_between_ > 1)
@@ -148,7 +176,7 @@ StepRun TrainingLogReader::read() {
   std::string text = log_.text;
   std::replace(text.begin(), text.end(), '\r', '\n');
   LineReader lines(text);
-  for (std::string_view line; lines.next(line);) read_line(line);
+  for (std::string_view line; lines.next(line);) read_line(line, lines.was_cut_off());
   add_notes();
   if (run_.steps.empty()) {
     std::string why;
@@ -168,7 +196,7 @@ bool is_training_log(std::string_view text) { return !is_mllog(text) && has_step
 bool has_step_times(std::string_view text) {
   LineReader lines(text);
   for (std::string_view line; lines.next(line);)
-    if (has_times(line)) return true;
+    if (time_word_in(line)) return true;
   return false;
 }
 
