@@ -220,6 +220,28 @@ TEST_CASE("goodput: one failure at a given time, by hand") {
   late.causes[0].at_s = {5.75 * hour};
   CHECK(part_h(play(late, 1, 0), Part::recomputed) == doctest::Approx(1.25));
   CHECK(to_s(play(recorded({}), 1, 0).wall) / hour == 11.25);
+  // Where none can hit a job that restarts, which the first makes it do until 1.125, the second
+  // does not happen, and the third has its time: 1.125 + 2.25 (the first save) + 0.625 (lost) = 4,
+  // + 0.625 down, + 4 x 2.25.
+  Plan safe = recorded({0.5, 0.75, 4});
+  safe.can_fail = false;
+  const PlayedRun run = play(safe, 1, 0);
+  CHECK(run.failures == 2);
+  CHECK(to_s(run.wall) / hour == doctest::Approx(13.625).epsilon(1e-12));
+  CHECK(part_h(run, Part::recomputed) == doctest::Approx(1.125));
+  // A slow episode that was recorded begins when it did: from 0.75 to 2.75 steps take twice as
+  // long. After 1.125 that is 1.625 h for 0.8125 h of work; then 1.1875 h and the save, and 4
+  // x 2.25 more.
+  safe.causes[0].at_s = {0.5 * hour};
+  Cause slow;
+  slow.name = "slow";
+  slow.effect = Effect::slow;
+  slow.at_s = {0.75 * hour};
+  slow.factor = 2;
+  slow.lasts_s = 2 * hour;
+  slow.lasts_varies = false;
+  safe.causes.push_back(slow);
+  CHECK(to_s(play(safe, 1, 0).wall) / hour == doctest::Approx(2.75 + 1.4375 + 9).epsilon(1e-12));
 }
 
 TEST_CASE(

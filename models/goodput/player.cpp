@@ -42,7 +42,8 @@ class Job {
  public:
   Job(const Plan& plan, uint64_t seed, uint64_t run, const std::optional<GivenFailures>& given)
       : plan_(plan),
-        sources_(plan.causes, seed, run, given),
+        drawn_(plan.causes, false, seed, run, given),
+        recorded_(plan.causes, true, seed, run, {}),
         luck_(seed, run, key_of("luck of a job")),
         step_(to_ps(plan.step_s)),
         interval_(step_ * plan.interval),
@@ -59,14 +60,14 @@ class Job {
         throw InputError(
             "", "the run has not ended after " + std::to_string(events) +
                     " failures and repairs: it never will, or fails too often to be simulated");
-      const LongPs failure = next_failure();
+      const LongPs drawn = next_drawn(), failure = std::min(drawn, recorded_.next());
       const LongPs other = std::min({doing_until_, first(slow_), first(repairs_), first(replicas_),
                                      first(corrupt_), next_planned_});
       const LongPs next = std::min({failure, other, until});
       const bool is_done = spend(next);
       if (is_done || next == until) return {now_, account_, failures_, events, is_done};
       if (failure <= other)
-        fail(sources_.take());
+        fail((drawn == failure ? drawn_ : recorded_).take());
       else
         happen();
     }
@@ -77,10 +78,11 @@ class Job {
     return agenda.empty() ? forever : agenda.begin()->at;
   }
 
-  // Where failures wait for work to go on, their clock stands still meanwhile.
-  LongPs next_failure() const {
-    if (!plan_.can_fail && doing_ != Doing::running) return forever;
-    return std::min(forever, sources_.next() + paused_);
+  bool is_safe() const { return !plan_.can_fail && doing_ != Doing::running; }
+  // Where failures wait for work to go on, the clock of those that are drawn stands still
+  // meanwhile.
+  LongPs next_drawn() const {
+    return is_safe() ? forever : std::min(forever, drawn_.next() + paused_);
   }
 
   LongPs& part(Part part) { return account_[static_cast<std::size_t>(part)]; }
@@ -238,6 +240,7 @@ class Job {
 
   void fail(std::size_t number) {
     const Cause& cause = plan_.causes[number];
+    if (is_safe() && cause.effect != Effect::slow) return;  // it is recorded for this moment
     switch (cause.effect) {
       case Effect::slow:
         slow_.insert(
@@ -404,7 +407,7 @@ class Job {
   }
 
   const Plan& plan_;
-  Sources sources_;
+  Sources drawn_, recorded_;
   Draws luck_;
   LongPs step_, interval_, stall_, durable_;
   int64_t last_segment_;
@@ -412,8 +415,7 @@ class Job {
   int64_t spares_;
   LongPs next_planned_;
 
-  LongPs now_ = 0;
-  LongPs paused_ = 0;
+  LongPs now_ = 0, paused_ = 0;
   double factor_ = 1;
   Doing doing_ = Doing::running;
   LongPs doing_until_ = forever;

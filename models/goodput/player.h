@@ -88,9 +88,10 @@ struct Plan {
   int64_t copy_group = 1;  // nodes that hold copies of each other's memory, where store_every > 0
   int64_t keep = 1;        // saves that are kept, for what is detected late
   double restart_s = 0;
-  double node_restart_s = 0;      // on a new node
-  double store_restart_s = 0;     // further, where the store is read instead of memory
-  bool can_fail = true;           // while restarting
+  double node_restart_s = 0;   // on a new node
+  double store_restart_s = 0;  // further, where the store is read instead of memory
+  // While restarting. If not, a recorded failure within it is none, and those that are drawn wait.
+  bool can_fail = true;
   std::optional<int64_t> spares;  // nodes; nothing: there is always one
   std::optional<Shrinking> shrink;
   double planned_every_s = 0;  // 0: never

@@ -11,18 +11,19 @@ LongPs to_ps(double seconds) {
 }
 double to_s(LongPs time) { return static_cast<double>(time) / 1e12; }
 
-Sources::Sources(const std::vector<Cause>& causes, uint64_t seed, uint64_t run,
+Sources::Sources(const std::vector<Cause>& causes, bool recorded, uint64_t seed, uint64_t run,
                  const std::optional<GivenFailures>& given)
     : causes_(causes), given_(given) {
   clocks_.reserve(causes.size());
   for (std::size_t number = 0; number < causes.size(); ++number) {
     const Cause& cause = causes[number];
+    if (cause.at_s.empty() == recorded) continue;
     if (is_drawn_together(cause)) {
       given_rate_ += cause.rate();
       continue;
     }
     const uint64_t key = key_of(cause.name);
-    const int64_t clocks = cause.shape == 1 || !cause.at_s.empty() ? 1 : cause.units;
+    const int64_t clocks = cause.shape == 1 || recorded ? 1 : cause.units;
     for (int64_t unit = 0; unit < clocks; ++unit)
       add({0, number, Draws(seed, run, key + static_cast<uint64_t>(unit)), 0, false});
   }

@@ -1,6 +1,6 @@
 // When causes of failures strike: one clock for all units of a cause that has no memory, one for
 // each unit of one that has. Draws are those of the cause's name, so that another cause beside it
-// changes nothing.
+// changes nothing. Those that are recorded have their times, and are asked for apart.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace sgdsim::goodput {
 
 class Sources {
  public:
-  Sources(const std::vector<Cause>& causes, uint64_t seed, uint64_t run,
+  Sources(const std::vector<Cause>& causes, bool recorded, uint64_t seed, uint64_t run,
           const std::optional<GivenFailures>& given);
 
   // When the next one strikes, and which cause it is. Of two at once, the one listed first.

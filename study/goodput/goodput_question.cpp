@@ -35,7 +35,9 @@ Fields fields_of(RestartFields& o) {
               .otherwise("0 s"),
           Field("in_place", o.in_place, "then, on the same nodes").needed(),
           Field("new_node", o.new_node, "then, with another node").otherwise("as in_place"),
-          {"can_fail", o.can_fail, "whether failures can hit a job that restarts"}};
+          {"can_fail", o.can_fail,
+           "whether failures can hit a job that restarts; if not, those that are recorded for then "
+           "do not happen"}};
 }
 
 struct ShrinkFields {
