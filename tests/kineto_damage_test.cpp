@@ -61,6 +61,8 @@ TEST_CASE("kineto: bytes of plain files and of gzip, whole or not") {
   for (const Row& row : std::vector<Row>{
            {"plain", text, text, false},
            {"empty", "", "", false},
+           {"the mark of UTF-8", "\xef\xbb\xbf" + text, text, false},
+           {"the same packed", packed_as_gzip("\xef\xbb\xbf" + text), text, false},
            {"gzip", packed, text, false},
            {"two files one after another", packed + packed, text + text, false},
            {"filled up with zeros", packed + std::string(600'000, '\0'), text, false},

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "sim/core/byte_order_mark.h"
 #include "sim/core/error.h"
 #include "traces/unpacker.h"
 
@@ -44,6 +45,11 @@ ByteSource::~ByteSource() = default;
 
 std::string_view ByteSource::next() {
   if (amid_) amid_();
+  const std::string_view piece = next_piece();
+  return std::exchange(is_past_mark_, true) ? piece : without_mark(piece);
+}
+
+std::string_view ByteSource::next_piece() {
   if (!begun_) {
     begun_ = true;
     const std::string_view first = next_stored();

@@ -27,11 +27,12 @@ class ByteSource {
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
 
-  std::string_view next();  // empty at the end
+  std::string_view next();  // empty at the end; without the mark of UTF-8 at the beginning
   const std::string& file() const { return file_; }
   bool is_damaged() const { return damaged_; }  // known once next() was empty
 
  private:
+  std::string_view next_piece();
   std::string_view next_stored();
   std::string_view next_unpacked();
 
@@ -42,6 +43,7 @@ class ByteSource {
   std::string stored_;                // what was read last
   std::unique_ptr<Unpacker> packed_;  // if the file is gzip
   bool begun_ = false;
+  bool is_past_mark_ = false;
   bool damaged_ = false;
 };
 
