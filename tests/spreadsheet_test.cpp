@@ -42,6 +42,24 @@ TEST_CASE("spreadsheets: decimal commas, sep=, byte order marks and UTF-16 are r
   check_table(utf16("sep=;\r\n" + table, true));
 }
 
+TEST_CASE("spreadsheets: a comma that may separate thousands is refused") {
+  const auto backward_us = [](const std::string& cells) {
+    std::string text = "name;params;bwd_us\n";
+    for (char layer = 'a'; const std::string& cell :
+                           {cells.substr(0, cells.find(' ')), cells.substr(cells.find(' ') + 1)})
+      text += std::string(1, layer++) + ";100;" + cell + "\n";
+    return layers_csv({text, "a.csv", {}}).layers[0].backward.us();
+  };
+  for (const char* cells : {"1,234 5", "1,234 2,345", "1,234 2.5", "1,5 2.345"}) {
+    CAPTURE(cells);
+    CHECK_THROWS_WITH_AS(backward_us(cells), doctest::Contains("a.csv: line 2: is the comma in"),
+                         InputError);
+  }
+  for (const char* cells : {"1,234 0,567", "1,234 2,5", "1,234 12345,678"})
+    CHECK(backward_us(cells) == 1.234);
+  CHECK(backward_us("1.234 2.5") == 1.234);
+}
+
 TEST_CASE("spreadsheets: a name with a comma stays, and so does what is no number") {
   CHECK(with_decimal_point("1,5") == "1.5");
   CHECK(with_decimal_point("0,25 ms") == "0.25 ms");

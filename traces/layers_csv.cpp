@@ -187,13 +187,16 @@ std::vector<Row> read_rows(const std::vector<LogLine>& lines, const Header& head
                                     [](const LogLine& line) { return !line.text.empty(); });
   std::vector<Row> rows(static_cast<std::size_t>(filled - 1));
   int64_t next = 1;
+  DecimalCommas commas;
   for (std::size_t i = 1; i < lines.size(); ++i) {
     if (lines[i].text.empty()) continue;
     Cells cells{&header, cells_of(lines[i], header.separator), lines[i].where};
     if (header.separator != ',')
       for (std::size_t place = 0; place < cells.texts.size(); ++place)
-        if (place != header.find(Meaning::name)->place)
+        if (place != header.find(Meaning::name)->place) {
+          commas.see(cells.texts[place], cells.where);
           cells.texts[place] = with_decimal_point(std::move(cells.texts[place]));
+        }
     if (cells.texts.size() != header.count)
       throw InputError(cells.where, "expected " + std::to_string(header.count) + " fields, got " +
                                         std::to_string(cells.texts.size()));
@@ -205,6 +208,7 @@ std::vector<Row> read_rows(const std::vector<LogLine>& lines, const Header& head
       throw InputError(cells.where, "the index " + std::to_string(index) + " occurs twice");
     row = read_row(cells);
   }
+  commas.check();
   return rows;
 }
 

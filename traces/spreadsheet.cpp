@@ -89,4 +89,25 @@ std::string with_decimal_point(std::string cell) {
   return cell;
 }
 
+void DecimalCommas::see(const std::string& cell, const std::string& where) {
+  const std::string plain = with_decimal_point(cell);
+  const std::size_t mark = plain.find('.');
+  if (mark == std::string::npos) return;
+  std::string& first = plain == cell ? point_ : comma_;
+  if (first.empty()) first = cell;
+  if (plain == cell) return;
+  if (where_.empty()) where_ = where;
+  const std::size_t behind = plain.find_first_not_of("0123456789", mark + 1);
+  const std::size_t digits = std::min(behind, plain.size()) - mark - 1;
+  if (digits != 3 || mark > 3 || plain.front() == '0') is_sure_ = true;
+}
+
+void DecimalCommas::check() const {
+  if (comma_.empty() || (is_sure_ && point_.empty())) return;
+  throw InputError(where_, "is the comma in \"" + comma_ + "\" a decimal one" +
+                               (point_.empty() ? "" : ", as the point in \"" + point_ + "\"") +
+                               ", or does it separate thousands? Write numbers without separators "
+                               "of thousands, with a decimal point");
+}
+
 }  // namespace sgdsim
