@@ -168,6 +168,8 @@ TEST_CASE("failure logs: refused") {
            {head + "1970-01-03,a,gpu,1970-01-02\n", scope(1), "before it failed"},
            {head + "1970-01-03,a,gpu\n", scope(1), "expected 4 fields, got 3"},
            {head + "1970-01-03,,gpu,\n", scope(1), "does not say which unit failed"},
+           {head + "1970-01-03,a\xff,gpu,\n", scope(1), "line 2: a cell is not UTF-8"},
+           {head + "1970-01-03,a,\xff,\n", scope(1), "line 2: a cell is not UTF-8"},
            {head + "soon,a,gpu,\n", scope(1), "line 2: expected a moment"},
            {"time,time,cause\n1,2,x\n", scope(1), "the column time is there twice"},
            {head + "\"1970-01-03,a,gpu,\n", scope(1), "a double quote is not closed"},
@@ -188,6 +190,12 @@ TEST_CASE("failure logs: refused") {
     CAPTURE(row.text);
     CHECK_THROWS_WITH_AS(read(row.text, row.of), doctest::Contains(row.sentence), InputError);
   }
+  // A long cause is cut between characters, of which the 200th byte is the first of two.
+  std::string umlauts = "a";
+  for (int i = 0; i < 150; ++i) umlauts += "\xc3\xa4";
+  CHECK(read(head + "1970-01-03,a," + umlauts + ",\n", scope(1, "1970-01-01", "1970-02-01"))
+            .causes.at(0)
+            .size() == 199);
   std::string many = "time,cause\n";
   for (int i = 0; i < 1001; ++i) many += std::to_string(i) + ",c" + std::to_string(i) + "\n";
   CHECK_THROWS_WITH_AS(read(many, scope(1)), doctest::Contains("more than 1000 causes"),

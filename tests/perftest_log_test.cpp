@@ -76,6 +76,9 @@ TEST_CASE("perftest: broken rows are dropped and counted, and nothing is no meas
     CHECK(has_note(measurement, "1 line dropped"));
   }
   CHECK_THROWS_AS(read_measurement(text_of(write_bw)), InputError);
+  CHECK_THROWS_WITH_AS(read_measurement(text_of(
+                           "RDMA\xff BW Test\n#bytes #iterations BW average[MB/sec]\n9 9 1.00\n")),
+                       doctest::Contains("is not UTF-8"), InputError);
 }
 
 // 2 bytes at 4 million messages a second are 64 Mb/s, which two decimals of a Gb/s say as 0.06;

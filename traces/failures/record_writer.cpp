@@ -4,13 +4,21 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/core/json.h"
 
 namespace sgdsim {
 
+void check_name(const std::string& name, const std::string& where) {
+  if (const std::string problem = problem_of_text(name, true); !problem.empty())
+    throw InputError(where, "a cell " + problem);
+}
+
 int32_t RecordWriter::cause(const std::string& name, const std::string& where) {
   constexpr std::size_t most = 1000;
-  constexpr std::size_t longest = 200;
-  const std::string known = name.empty() ? "not said" : name.substr(0, longest);
+  check_name(name, where);
+  std::size_t length = std::min<std::size_t>(name.size(), 200);
+  while (length < name.size() && (name[length] & 0xC0) == 0x80) --length;  // within a character
+  const std::string known = name.empty() ? "not said" : name.substr(0, length);
   const auto [place, is_new] = causes_.emplace(known, static_cast<int32_t>(record_.causes.size()));
   if (is_new) {
     if (record_.causes.size() == most)

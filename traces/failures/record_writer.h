@@ -9,6 +9,9 @@
 
 namespace sgdsim {
 
+// InputError if it cannot be written as text.
+void check_name(const std::string& name, const std::string& where);
+
 class RecordWriter {
  public:
   explicit RecordWriter(FailureRecord& record) : record_(record) {}

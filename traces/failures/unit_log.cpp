@@ -81,6 +81,7 @@ class UnitLog {
     if (const auto place = place_of(head, unit_names)) {
       failure.unit = cells[*place];
       if (failure.unit.empty()) throw InputError(where, "does not say which unit failed");
+      check_name(failure.unit, where);
     }
     const auto cause = place_of(head, cause_names);
     failure.cause = writer_.cause(cause ? cells[*cause] : "any failure", where);

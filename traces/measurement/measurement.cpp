@@ -95,6 +95,11 @@ std::optional<Duration> measured_time(double us) {
 }
 
 void tidy(Measurement& measurement, const std::string& file) {
+  std::vector<std::string> texts = {measurement.device};
+  for (const Series& series : measurement.series) texts.push_back(series.note);
+  for (const std::string& text : texts)
+    if (const std::string problem = problem_of_text(text, true); !problem.empty())
+      throw InputError(file, "\"" + text + "\" " + problem);
   std::vector<Series> merged;
   std::map<decltype(key_of(Series{})), std::size_t> places;
   for (Series& series : measurement.series) {
