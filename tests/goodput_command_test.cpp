@@ -394,6 +394,13 @@ TEST_CASE("goodput command: money, energy and carbon of the published run") {
   CHECK(*answer.cost.money == doctest::Approx(2 * answer.cost.gpu_hours));
   CHECK(*answer.cost.kWh == doctest::Approx(21.588e6).epsilon(2e-4));
   CHECK(*answer.cost.kg == doctest::Approx(*answer.cost.kWh / 2));
+  CHECK(answer.per_node_day == 0);  // and not one in the age of the universe
+  // A 32nd as many nodes wait beside them: they are paid for, and idle at a seventh of the power.
+  json["spares"] = 64;
+  const GoodputAnswer spared = answer_to(json);
+  CHECK(spared.cost.gpu_hours == doctest::Approx(answer.cost.gpu_hours * 33 / 32));
+  CHECK(*spared.cost.money == doctest::Approx(2 * spared.cost.gpu_hours));
+  CHECK(*spared.cost.kWh == doctest::Approx(*answer.cost.kWh * (1 + 1. / 32 / 7)));
 }
 
 TEST_CASE("goodput command: the sources that ship have the published rates") {

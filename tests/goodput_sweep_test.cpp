@@ -157,4 +157,20 @@ TEST_CASE("goodput sweep: what is refused") {
   }
 }
 
+// 100 nodes that fail once in 100 days each are one a day. New ones of a Weibull law below 1 fail
+// more often at first.
+TEST_CASE("goodput: a rate of units with a memory is said to be one of the long run") {
+  const auto said = [](const Json& law) {
+    const Json causes = {
+        {"causes", {{{"name", "node"}, {"unit", "node"}, {"per_day", 0.01}, {"law", law}}}}};
+    return call_sgdsim({"goodput", "--step", "1 min", "--steps", "100", "--nodes", "100", "--runs",
+                        "20", "--set", "failures=" + causes.dump(), "--set",
+                        "save={\"stall\": \"1 s\", \"every_steps\": 20}"})
+        .out;
+  };
+  CHECK(said("exponential").find(", one every 1.00 days (") != std::string::npos);
+  CHECK(said({{"weibull", 0.7}}).find(", one every 1.00 days in the long run (") !=
+        std::string::npos);
+}
+
 }  // namespace sgdsim::goodput_sweep

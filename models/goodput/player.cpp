@@ -79,8 +79,7 @@ class Job {
   }
 
   bool is_safe() const { return !plan_.can_fail && doing_ != Doing::running; }
-  // Where failures wait for work to go on, the clock of those that are drawn stands still
-  // meanwhile.
+  // Where failures wait for work to go on, the clock of drawn ones stands still meanwhile.
   LongPs next_drawn() const {
     return is_safe() ? forever : std::min(forever, drawn_.next() + paused_);
   }

@@ -248,11 +248,13 @@ DeadlineAnswer meet_deadline(const GoodputQuestion& question, const goodput::Run
   return {*question.until_s, chance.probability, chance.standard_error, true};
 }
 
+// Spares wait from start to end, whichever nodes they are.
 CostAnswer cost_of(const GoodputQuestion& question, const goodput::Runs& runs) {
   const auto gpus = static_cast<double>(question.gpus());
+  const auto spare_gpus = static_cast<double>(question.spare_gpus());
   CostAnswer cost;
   const double hours = goodput::to_s(runs.wall) / seconds_of_hour;
-  cost.gpu_hours = gpus * hours;
+  cost.gpu_hours = (gpus + spare_gpus) * hours;
   if (question.gpu_hour) cost.money = cost.gpu_hours * *question.gpu_hour;
   if (!question.power) return cost;
   const PowerUse& power = *question.power;
@@ -261,8 +263,10 @@ CostAnswer cost_of(const GoodputQuestion& question, const goodput::Runs& runs) {
        {goodput::Part::productive, goodput::Part::recomputed, goodput::Part::slow})
     busy_s += goodput::to_s(runs.account[static_cast<std::size_t>(part)]);
   const double busy_h = busy_s / seconds_of_hour;
-  const double of_gpus = gpus * (busy_h * power.busy_W + (hours - busy_h) * power.idle_W);
-  const double of_nodes = static_cast<double>(question.machine.nodes) * hours * power.node_W;
+  const double of_gpus = gpus * (busy_h * power.busy_W + (hours - busy_h) * power.idle_W) +
+                         spare_gpus * hours * power.idle_W;
+  const int64_t nodes = question.machine.nodes + question.plan.spares.value_or(0);
+  const double of_nodes = static_cast<double>(nodes) * hours * power.node_W;
   cost.kWh = (of_gpus + of_nodes) * power.pue / 1000;
   if (power.kg_per_kWh) cost.kg = *cost.kWh * *power.kg_per_kWh;
   return cost;

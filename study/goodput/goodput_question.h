@@ -46,6 +46,7 @@ struct GoodputQuestion {
   std::vector<std::string> assumed = {};  // what the question did not say
 
   int64_t gpus() const { return machine.nodes * machine.gpus_per_node; }
+  int64_t spare_gpus() const { return plan.spares.value_or(0) * machine.gpus_per_node; }
   double work_s() const { return plan.work_s(); }
   double interval_s() const { return plan.interval_s(); }
 };

@@ -25,7 +25,8 @@ TrainingEnd end_of(const GoodputQuestion& question) {
                   question.plan.stall_s,
                   {}};
   if (question.gpu_hour)
-    end.cost = *question.gpu_hour * static_cast<double>(question.gpus()) * wall_s / seconds_of_hour;
+    end.cost = *question.gpu_hour * static_cast<double>(question.gpus() + question.spare_gpus()) *
+               wall_s / seconds_of_hour;
   return end;
 }
 
@@ -36,7 +37,9 @@ Fields fields_of(const TrainingEnd& end) {
           Field("productive", end.productive, "productive part of the days").from(0, 1),
           Field("interval_s", end.interval_s, "seconds of work between saves").at_least(0),
           Field("stall_s", end.stall_s, "for how long each save stops it").at_least(0),
-          Field("cost", end.cost, "cost of all GPUs, if the question has a price").at_least(0)};
+          Field("cost", end.cost,
+                "cost of all GPUs, those of spares with them, if the question has a price")
+              .at_least(0)};
 }
 
 FailingTraining::FailingTraining(std::string file_or_json, const std::vector<Known>& known)
