@@ -16,13 +16,24 @@ std::string word_of(const Value& value) {
   return is_list(json) ? unpacked(json).dump() : json.dump();
 }
 
+// What a text means as a setting: "5" is no number.
+std::string setting_of(const Value& value) {
+  std::string word = value.json().is_null() ? "null" : word_of(value);
+  const Json read = Json::parse(word, nullptr, false);
+  const bool is_other = read.is_number() || read.is_boolean() || read.is_null();
+  return value.json().is_string() && is_other ? value.json().dump() : word;
+}
+
 // {"cluster.nodes": 64} is cluster.nodes=64; where files are asked for, an object is one itself.
 std::vector<std::string> words_of(const Value& value, const Field& field) {
   const bool are_files = field.option_words() != nullptr && field.option_words()[0] != '-';
   std::vector<std::string> words;
   if (value.json().is_object() && !are_files)
     for (const auto& [path, one] : value.entries())
-      words.push_back(path + "=" + (one.json().is_null() ? "null" : word_of(one)));
+      words.push_back(path + "=" +
+                      (std::string_view(field.name()) == "set" || one.json().is_null()
+                           ? setting_of(one)
+                           : word_of(one)));
   else if (is_list(value.json()))
     value.for_each_item([&](const Value& one) { words.push_back(word_of(one)); });
   else

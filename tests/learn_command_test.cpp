@@ -358,6 +358,7 @@ TEST_CASE("learn: what cannot be learned is refused with what to write") {
       {{"--set", "cluster.nodes=100000"}, "at most 1024"},
       {{"--also", "dense: compression=topk"}, "choose another label"},
       {{"--also", "x: cluster.nodes=2"}, "changes the number of workers"},
+      {{"--also", "x"}, "--also x"},
       {{"--task", "quadratic", "--rate", "1000"}, "dense training diverges"},
       {{"--task", R"({"name": "quadratic", "dimensions": 10000000})"}, "more than 4 GB"},
   };

@@ -276,6 +276,23 @@ TEST_CASE("questions: what is wrong is a sentence with the code of the command l
             .find("--max-events") != std::string::npos);
 }
 
+// As in JSON Schema 10.0 is a whole number; and a text is none, where a setting is given with its
+// value.
+TEST_CASE("questions: values of settings are what they are in JSON") {
+  const auto run = [](const std::string& set) {
+    return ask("run", R"({"experiment": ")" + k80 + R"(", "set": )" + set + "}");
+  };
+  const auto ends = [&](const char* set) { return Json::parse(run(set).json)["total_ps"]; };
+  for (const char* ten : {R"({"iterations": 10.0})", R"({"iterations": 1e1})"})
+    CHECK(ends(ten) == ends(R"({"iterations": 10})"));
+  CHECK(run(R"({"iterations": 10.5})").error.find("expected a whole number") != std::string::npos);
+  CHECK(run(R"({"iterations": 1e300})").code == exit_bad_input);
+  CHECK(Json::parse(run(R"({"name": "5"})").json)["name"] == "5");
+  CHECK(run(R"({"name": 5})").code == exit_bad_input);
+  CHECK(run(R"({"iterations": "10"})").code == exit_bad_input);
+  CHECK(run(R"(["iterations=10"])").json == run(R"({"iterations": 10})").json);  // words
+}
+
 TEST_CASE("questions: an empty list of files is refused, by the schema too") {
   const std::vector<std::pair<std::string, std::string>> lists = {
       {"replay", "schedule"}, {"fit", "file"}, {"import_profile", "files"}, {"validate", "case"}};

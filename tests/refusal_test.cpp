@@ -93,6 +93,20 @@ TEST_CASE("refused: timelines of what there is not") {
   });
 }
 
+TEST_CASE("refused: words that nothing would read") {
+  check_refused({
+      {"workers without a timeline",
+       {"run", shipped, "--timeline-workers", "banana"},
+       "--timeline-workers: selects what a timeline records"},
+      {"iterations without one",
+       {"run", shipped, "--timeline-iterations", "1"},
+       "--timeline-iterations: selects what a timeline records"},
+      {"a reserve of no memory",
+       {"model", "show", "llama3.1_8b", "--reserve", "banana"},
+       "--reserve: is a part of the memory of a GPU"},
+  });
+}
+
 TEST_CASE("refused: files that never end or cannot be read") {
   check_refused({
       {"a memory", {"run", "/proc/self/mem"}, "/proc/self/mem: cannot be read"},

@@ -9,7 +9,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
@@ -108,6 +110,21 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+// As in JSON Schema, 10.0 and 1e3 are whole numbers, too.
+std::optional<int64_t> whole_number_in(const Json& json) {
+  constexpr double most = 0x1p53;  // up to which every whole number has a value of its own
+  if (json.is_number_float()) {
+    const auto value = json.get<double>();
+    if (std::trunc(value) != value || std::abs(value) > most) return std::nullopt;
+    return static_cast<int64_t>(value);
+  }
+  const bool is_beyond =
+      json.is_number_unsigned() &&
+      json.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (!json.is_number_integer() || is_beyond) return std::nullopt;
+  return json.get<int64_t>();
+}
+
 }  // namespace
 
 std::string text_of_number(const Json& json) {
@@ -136,15 +153,11 @@ bool Value::flag() const {
 }
 
 int64_t Value::whole(int64_t least, int64_t most) const {
-  const bool fits_64_bits =
-      json_->is_number_integer() &&
-      !(json_->is_number_unsigned() &&
-        json_->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
-  const int64_t value = fits_64_bits ? json_->get<int64_t>() : 0;
-  if (!fits_64_bits || value < least || value > most)
+  const std::optional<int64_t> value = whole_number_in(*json_);
+  if (!value || *value < least || *value > most)
     fail("expected a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
          ", got " + kind_of(*json_));
-  return value;
+  return *value;
 }
 
 double Value::number(double least, double most) const {

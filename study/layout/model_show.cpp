@@ -371,6 +371,8 @@ Fields model_show_fields(ModelShowWords& words) {
 ModelShown show_model(const ModelShowWords& words) {
   ModelShown shown{.model = load_model(words.model)};
   const Transformer& model = shown.model;
+  if (words.memory.empty() && words.reserve != ModelShowWords().reserve)
+    throw InputError("--reserve", "is a part of the memory of a GPU: give --memory with it");
   shown.sequence = words.sequence > 0 ? words.sequence : model.sequence;
   check_sequence(model, shown.sequence, "--sequence");
   shown.warnings = notes_on(model, shown.sequence);

@@ -368,7 +368,7 @@ LearnQuestion begin_learn_question(const LearnWords& words) {
   question.samples = 0;
   if (!words.samples.empty())
     question.samples = static_cast<int>(whole_option("--samples", words.samples, 1, 1'000'000));
-  for (const std::string& text : words.also) question.also.push_back(method_in(text));
+  for (const std::string& text : words.also) question.also.push_back(method_in(text, "--also"));
   if (!question.also.empty()) check_distinct(question.also, "--also");
   for (const Method& method : question.also)
     if (method.label == dense_label || method.label == own_label)

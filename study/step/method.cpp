@@ -121,8 +121,8 @@ std::size_t end_of_label(const std::string& text) {
 
 }  // namespace
 
-Method method_in(const std::string& text) {
-  const std::string where = "--method " + text.substr(0, longest_label);
+Method method_in(const std::string& text, const std::string& option) {
+  const std::string where = option + " " + text.substr(0, longest_label);
   const std::size_t colon = end_of_label(text);
   const bool has_label = colon != std::string::npos;
   MethodReader reader(trimmed(has_label ? text.substr(0, colon) : text), where);

@@ -19,10 +19,10 @@ struct Method {
   std::vector<std::pair<std::string, Json>> fields;  // path and value; null removes the field
 };
 
-// What stands behind --method. A known name may stand for its field (`gtopk`), and a field that is
-// none of an experiment belongs to the part before it (`density`). Without "LABEL: ", the text is
-// its own label.
-Method method_in(const std::string& text);
+// What stands behind --method, or another option that takes methods. A known name may stand for its
+// field (`gtopk`), and a field that is none of an experiment belongs to the part before it
+// (`density`). Without "LABEL: ", the text is its own label.
+Method method_in(const std::string& text, const std::string& option = "--method");
 // The methods of a sweep's file: {"gTop-k": {"compression": "gtopk", "density": 0.001}, ...}.
 std::vector<Method> methods_in(const Value& axis);
 // InputError if two have the same label, or do the same.

@@ -176,6 +176,12 @@ RunAnswer answer_run(const RunWords& words, const RunQuestion& question, bool wa
                      const Watch& watch) {
   const Experiment& experiment = question.experiment;
   RunAnswer answer;
+  for (const auto& [option, is_given] :
+       {std::pair("--timeline-workers", words.timeline_workers != RunWords().timeline_workers),
+        std::pair("--timeline-iterations", !words.timeline_iterations.empty())})
+    if (is_given && !wants_timeline)
+      throw InputError(option,
+                       "selects what a timeline records: give --timeline FILE or --gantt with it");
   if (wants_timeline)
     answer.timeline = timeline_of(experiment, words.timeline_workers, words.timeline_iterations);
   Stopper stopper(watch, limits_of(words.limits));
