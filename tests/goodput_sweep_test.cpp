@@ -157,6 +157,16 @@ TEST_CASE("goodput sweep: what is refused") {
   }
 }
 
+// A save of 1 s every 5 s, whichever way the stall is given.
+TEST_CASE("goodput: an option counts beside an object that is set whole") {
+  for (const char* save : {"save.stall=1 s", R"(save={"stall": "1 s"})"}) {
+    const Ran ran = call_sgdsim({"goodput", "--step", "1 s", "--steps", "100", "--nodes", "4",
+                                 "--failures", "rsc1_a100", "--runs", "20", "--interval", "5 s",
+                                 "--set", save, "--format", "json"});
+    CHECK(Json::parse(ran.out)["question"]["interval_s"] == 5.);
+  }
+}
+
 // 100 nodes that fail once in 100 days each are one a day. New ones of a Weibull law below 1 fail
 // more often at first.
 TEST_CASE("goodput: a rate of units with a memory is said to be one of the long run") {

@@ -16,6 +16,7 @@
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
 #include "sim/core/quantity.h"
+#include "sim/core/whole_number.h"
 
 namespace sgdsim {
 namespace {
@@ -110,21 +111,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// As in JSON Schema, 10.0 and 1e3 are whole numbers, too.
-std::optional<int64_t> whole_number_in(const Json& json) {
-  constexpr double most = 0x1p53;  // up to which every whole number has a value of its own
-  if (json.is_number_float()) {
-    const auto value = json.get<double>();
-    if (std::trunc(value) != value || std::abs(value) > most) return std::nullopt;
-    return static_cast<int64_t>(value);
-  }
-  const bool is_beyond =
-      json.is_number_unsigned() &&
-      json.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
-  if (!json.is_number_integer() || is_beyond) return std::nullopt;
-  return json.get<int64_t>();
-}
-
 }  // namespace
 
 std::string text_of_number(const Json& json) {
@@ -150,6 +136,20 @@ std::string Value::text() const {
 bool Value::flag() const {
   if (!json_->is_boolean()) fail("expected true or false, got " + kind_of(*json_));
   return json_->get<bool>();
+}
+
+std::optional<int64_t> whole_number_in(const Json& json) {
+  constexpr double most = 0x1p53;  // up to which every whole number has a value of its own
+  if (json.is_number_float()) {
+    const auto value = json.get<double>();
+    if (std::trunc(value) != value || std::abs(value) > most) return std::nullopt;
+    return static_cast<int64_t>(value);
+  }
+  const bool is_beyond =
+      json.is_number_unsigned() &&
+      json.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (!json.is_number_integer() || is_beyond) return std::nullopt;
+  return json.get<int64_t>();
 }
 
 int64_t Value::whole(int64_t least, int64_t most) const {

@@ -5,6 +5,7 @@
 
 #include "models/collective/registry.h"
 #include "sim/core/foreign_json.h"
+#include "sim/core/whole_number.h"
 #include "study/import/profile_trace.h"
 #include "study/step/override.h"
 #include "study/table.h"
@@ -290,13 +291,13 @@ class Lister {
       return leave_out("other numbers of nodes",
                        "what an exchange costs was given for this number of workers");
     const Json& cluster = base_.json["cluster"];
-    if (!cluster.contains("nodes") || !cluster["nodes"].is_number_integer())
+    const auto nodes = whole_number_in(cluster.value("nodes", Json()));
+    if (!nodes)
       return leave_out("other numbers of nodes", "the cluster's shape does not say how it grows");
-    const auto nodes = cluster["nodes"].get<int64_t>();
     for (const int factor : {2, 4})
       add({factor == 2 ? "twice the nodes" : "four times the nodes",
            {Kind::nodes},
-           {"cluster.nodes=" + std::to_string(nodes * factor)},
+           {"cluster.nodes=" + std::to_string(*nodes * factor)},
            "",
            "every worker keeps its batch, so that a step has more samples"});
   }

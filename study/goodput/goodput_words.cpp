@@ -2,6 +2,7 @@
 #include "study/goodput/goodput_words.h"
 
 #include <algorithm>
+#include <iterator>
 #include <thread>
 
 #include "sim/core/error.h"
@@ -75,6 +76,17 @@ Json goodput_json(const GoodputWords& words, std::string& file) {
     json = document.root().json();
     file = document.root().file();  // "inline" of JSON itself
   }
+  // An object that is set whole goes before an option that is within it.
+  const auto is_around_option = [&](const std::string& setting) {
+    const std::string path = path_of_setting(setting) + ".";
+    return std::any_of(
+        std::begin(words_of_fields), std::end(words_of_fields), [&](const WordOfField& one) {
+          return !(words.*one.word).empty() && std::string_view(one.field).starts_with(path);
+        });
+  };
+  std::vector<std::string> settings = words.settings;
+  const auto rest = std::stable_partition(settings.begin(), settings.end(), is_around_option);
+  apply_settings(json, {settings.begin(), rest});
   for (const WordOfField& one : words_of_fields) {
     const std::string& text = words.*one.word;
     const std::string option = written_option(one.field);
@@ -82,7 +94,7 @@ Json goodput_json(const GoodputWords& words, std::string& file) {
       set_field(json, sgdsim::steps_of(one.field, option),
                 one.is_text ? Json(text) : value_in(text, option), option);
   }
-  apply_settings(json, words.settings);
+  apply_settings(json, {rest, settings.end()});
   if (!json.is_object())
     throw InputError(file, "expected a JSON object, as {\"step\": \"8 s\", ...}");
   return json;

@@ -6,6 +6,7 @@
 #include "sim/core/error.h"
 #include "sim/core/fields.h"
 #include "sim/core/refusal.h"
+#include "sim/core/whole_number.h"
 #include "study/learn/lost_packets.h"
 
 namespace sgdsim {
@@ -84,9 +85,9 @@ std::optional<ResolvedExperiment> with_fewer_workers(const ResolvedExperiment& r
   const Json* cluster = resolved.json.contains("cluster") ? &resolved.json["cluster"] : nullptr;
   if (cluster == nullptr || !cluster->is_object() || !cluster->contains("nodes"))
     return std::nullopt;
-  const Json& nodes = (*cluster)["nodes"];
-  if (!nodes.is_number_integer() || nodes.get<int64_t>() < 1) return std::nullopt;
-  const int64_t of_node = all / nodes.get<int64_t>();
+  const auto nodes = whole_number_in((*cluster)["nodes"]);
+  if (!nodes || *nodes < 1) return std::nullopt;
+  const int64_t of_node = all / *nodes;
   if (of_node < 1 || workers % of_node != 0) return std::nullopt;
   try {
     ResolvedExperiment fewer =

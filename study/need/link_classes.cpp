@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "sim/core/whole_number.h"
+
 namespace sgdsim {
 namespace {
 
@@ -20,8 +22,7 @@ constexpr std::array<Role, 7> roles{{{"gpu_link", "NVLink of a GPU (gpu_link)"},
 
 bool has_rails(const Json& cluster) { return cluster.value("shape", "") == "rails"; }
 int64_t count_in(const Json& cluster, const char* name) {
-  const Json count = cluster.value(name, Json());
-  return count.is_number_integer() ? count.get<int64_t>() : 1;
+  return whole_number_in(cluster.value(name, Json())).value_or(1);
 }
 // Uplinks whose file may have none: they are as the cards then.
 bool has_spines(const Json& cluster) {
