@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "models/collective/registry.h"
@@ -73,6 +74,37 @@ TEST_CASE("shared ports: direct sends to all at once") {
   }
 }
 
+// Eight chunks of T = 50 us through every port and L = 10 us. What a buffer holds comes one by one
+// and is folded (F) before the next: L + 8 T + F, or L + T + 8 F where folding is slower. Others
+// come together: L + 8 T + 8 F. Both phases of an all-reduce: and L + 8 T.
+TEST_CASE("shared ports: direct folds what a buffer holds as it comes, by every path") {
+  for (const auto& [fold_us, buffer_B, us] :
+       {std::tuple(10, 0, 490), std::tuple(10, 99'999, 490), std::tuple(10, 740'000, 420),
+        std::tuple(100, 740'000, 860)}) {
+    const PairCost cost{Duration::us(10), PerByte::ps(500), PerByte::ps(10. * fold_us)};
+    for (const Operation operation : {Operation::reduce_scatter, Operation::allreduce}) {
+      CollectiveCase one = case_of("direct", operation, Network::uniform(9, cost), Bytes(900'000));
+      one.set("direct", "at_once");
+      one.options.send_buffer = Bytes(buffer_B);
+      const Duration right = Duration::us(operation == Operation::allreduce ? us + 410 : us);
+      CHECK(time_of(one, buffer_B) == right);
+      CHECK(time_of(one, buffer_B, PathChoice::fastest) == right);
+      CHECK(closed_form_of(*one.algorithm, one.job()) == right);
+    }
+  }
+}
+
+// 16 ranks: 15 chunks of 101 B at most leave and enter every port, after a flight of 10 us. (In
+// rounds each chunk had a flight of its own: 15 of them.)
+TEST_CASE("shared ports: direct at once is as long as its largest chunk makes it") {
+  CollectiveCase one = case_of("direct", Operation::alltoall, uniform(16), Bytes(1601));
+  one.set("direct", "at_once");
+  CHECK(time_of(one) == Duration::us(10) + Duration::ns(15 * 101));
+  CHECK(one.closed_form() == time_of(one));
+  one.following = {Bytes(1600)};
+  CHECK(one.closed_form() == Duration::us(20) + Duration::ns(15 * 101 + 15 * 100));
+}
+
 // Recursive doubling, port 1 four times slower: T = 1 ms, L = 10 us. 0 -> 1 has port 1 for itself
 // until 2 and 3 are done at T + L; then it shares it with 3 -> 1 and ends at 7T - L, so that 1 goes
 // on at 7T and its message to 3 takes until 11T + L. In turns 1 would go on at 4T.
@@ -124,7 +156,7 @@ TEST_CASE("shared ports: where all workers are alike nothing is shared, to the p
       CollectiveCase one = draw_case(random, algorithm, operation, {.uniform_network = true});
       const Program program = one.program();
       const Wires wires(one.network, one.options.alpha);
-      const auto expected = play_symmetric(program, wires, Time(), true);
+      const auto expected = play_symmetric(program, wires, Time(), {.shares_ports = true});
       if (!expected || program.stages.empty()) continue;
       INFO(one.text());
       one.options.shares_ports = true;

@@ -8,6 +8,8 @@
 // receives as one group: in rounds, workers whose messages meet on a wire fall behind, and their
 // rounds mix with those of others, so that even a fabric that blocks nothing takes up to twice as
 // long as its ports.
+#include <algorithm>
+
 #include "models/collective/registry.h"
 
 namespace sgdsim::collective::direct {
@@ -46,18 +48,31 @@ Program schedule(const CollectiveJob& job) {
   }
 }
 
+bool fits_buffer(const CollectiveJob& job, int member) {
+  const double chunk_B = ChunkRange{member, 1, job.size()}.bytes(job.bytes(), job.share.fractional);
+  return is_at_once(job) && chunk_B <= static_cast<double>(job.options.send_buffer.count());
+}
+
+// One phase of the largest chunk's owner: member 0.
+Duration phase_time(const CollectiveJob& job, double chunk_B, Duration fold) {
+  const bool start_up_once = is_at_once(job) && job.wire();
+  const Duration turn = start_up_once ? job.transfer(chunk_B) : job.message(chunk_B);
+  const Duration first = turn + fold + (start_up_once ? job.latency(chunk_B) : Duration());
+  return first + (fits_buffer(job, 0) ? std::max(turn, fold) : turn + fold) * (job.size() - 2);
+}
+
 // (P-1)(alpha + n/P beta) per phase (at once, with alpha in flight: one alpha), plus (P-1)/P n
-// gamma where it folds. Member 0 owns the largest chunk. With whole bytes and alpha in flight,
-// members with smaller chunks gain a byte's time here and there, so the form holds for equal chunks
-// only.
+// gamma where it folds; messages that a buffer holds come one by one, and are folded meanwhile.
+// With whole bytes, rounds, and alpha in flight, members with smaller chunks gain a byte's time
+// here and there, so the form holds for equal chunks only; and so it does where only some fit the
+// buffer.
 std::optional<Duration> closed_form(const CollectiveJob& job) {
   const int size = job.size();
-  if ((job.wire() || is_at_once(job)) && !job.share.even(size)) return std::nullopt;
+  if (job.wire() && !is_at_once(job) && !job.share.even(size)) return std::nullopt;
+  if (fits_buffer(job, 0) != fits_buffer(job, size - 1)) return std::nullopt;
   const double chunk_B = job.first_chunks(1, size);
-  const bool start_up_once = is_at_once(job) && job.wire();
-  const Duration spread = start_up_once ? job.latency(chunk_B) + job.transfer(chunk_B) * (size - 1)
-                                        : job.message(chunk_B) * (size - 1);
-  const Duration folded = spread + job.fold(chunk_B) * (size - 1);
+  const Duration spread = phase_time(job, chunk_B, Duration());
+  const Duration folded = phase_time(job, chunk_B, job.fold(chunk_B));
   switch (job.operation) {
     case Operation::reduce_scatter:
       return folded;

@@ -173,7 +173,9 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
   if (may_choose && together) {
     const Time start = starts.empty() ? Time() : starts.front();
     const bool as_it_comes = options.shares_ports || options.resources != nullptr;
-    const auto end = play_symmetric(program, wires, start, as_it_comes, options.last_only);
+    const bool has_wires = options.resources != nullptr;
+    const InStep how{as_it_comes, options.last_only, has_wires ? 0 : options.send_buffer_B};
+    const auto end = play_symmetric(program, wires, start, how);
     if (end &&
         (options.resources == nullptr || is_quiet_in_step(program, network, *options.resources))) {
       played.ends = {*end};

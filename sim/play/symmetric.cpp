@@ -61,7 +61,18 @@ bool all_alike(const Phase& phase, int workers) {
   return (phase.talk == Talk::fold || phase.talk == Talk::unfold) && phase.extra() == 0;
 }
 
-Time play_phase(const Phase& phase, const Wires& wires, Time clock) {
+// Those that a buffer holds come one after the other, and are folded as they come; others flow
+// together, and are there together.
+Duration at_once_time(const Phase& phase, const Wires& wires, double send_buffer_B) {
+  const double size_B = phase.sent_B(0, 0, 0);
+  const Leg leg = wires.leg(0, 0, size_B, phase.folds).bytes_only();
+  const Duration first = leg.flight + leg.agreed + leg.transit + leg.fold;
+  const bool are_buffered = size_B <= send_buffer_B && leg.agreed == Duration();
+  const Duration next = are_buffered ? std::max(leg.transit, leg.fold) : leg.transit + leg.fold;
+  return first + next * (phase.rounds - 1);
+}
+
+Time play_phase(const Phase& phase, const Wires& wires, Time clock, double send_buffer_B) {
   if (phase.talk == Talk::fold || phase.talk == Talk::unfold) return clock;
   auto step = [&](int round) {
     const double size_B =
@@ -71,10 +82,8 @@ Time play_phase(const Phase& phase, const Wires& wires, Time clock) {
     const Leg leg = wires.leg(0, 0, size_B, phase.folds);
     return std::max(leg.out_busy, leg.flight + leg.transit) + leg.fold;
   };
-  if (phase.at_once) {
-    const Leg leg = wires.leg(0, 0, phase.sent_B(0, 0, 0), phase.folds).bytes_only();
-    return clock + leg.flight + leg.agreed + (leg.transit + leg.fold) * phase.rounds;
-  }
+  if (phase.at_once)
+    return phase.rounds > 0 ? clock + at_once_time(phase, wires, send_buffer_B) : clock;
   if (phase.load == Load::chunk) return clock + step(0) * phase.rounds;
   for (int round = 0; round < phase.rounds; ++round) clock += step(round);
   return clock;
@@ -83,17 +92,18 @@ Time play_phase(const Phase& phase, const Wires& wires, Time clock) {
 }  // namespace
 
 bool goes_in_step(const Program& program, const Network& network) {
-  return play_symmetric(program, Wires(network, AlphaRule::port), Time(), true).has_value();
+  return play_symmetric(program, Wires(network, AlphaRule::port), Time(), {.shares_ports = true})
+      .has_value();
 }
 
 std::optional<Time> play_symmetric(const Program& program, const Wires& wires, Time start,
-                                   bool shares_ports, bool last_only) {
+                                   const InStep& how) {
   if (!wires.network().is_uniform()) return std::nullopt;
   // Where cost falls as size grows, the largest chunk is not the one that everybody waits for.
   // Where ports are shared, a smaller chunk may come while a larger one still does.
-  const bool ring = !shares_ports && is_ring_program(program) && ring_chunks_continue(program) &&
-                    !wires.network().has_bands();
-  const bool direct = last_only && !shares_ports && wires.alpha() == AlphaRule::port &&
+  const bool ring = !how.shares_ports && is_ring_program(program) &&
+                    ring_chunks_continue(program) && !wires.network().has_bands();
+  const bool direct = how.last_only && !how.shares_ports && wires.alpha() == AlphaRule::port &&
                       is_direct_program(program) && !wires.network().has_bands();
   Time clock = start;
   for (const Stage& stage : program.stages) {
@@ -105,7 +115,7 @@ std::optional<Time> play_symmetric(const Program& program, const Wires& wires, T
     const auto* phase = std::get_if<Phase>(&stage);
     if (phase == nullptr) return std::nullopt;
     if (!ring && !direct && !all_alike(*phase, wires.network().workers())) return std::nullopt;
-    clock = play_phase(*phase, wires, clock);
+    clock = play_phase(*phase, wires, clock, how.send_buffer_B);
   }
   return clock;
 }

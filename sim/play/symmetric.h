@@ -19,9 +19,13 @@ namespace sgdsim {
 // Whether workers that start together end together, if messages have room.
 bool goes_in_step(const Program& program, const Network& network);
 
-// The end of the last worker, or nothing if the workers are not alike. `last_only`: the others may
-// end before it.
+struct InStep {
+  bool shares_ports = false;
+  bool last_only = false;    // others may end before the last worker
+  double send_buffer_B = 0;  // of each message, at ports (sim/net/flows.h)
+};
+// The end of the last worker, or nothing if the workers are not alike.
 std::optional<Time> play_symmetric(const Program& program, const Wires& wires, Time start,
-                                   bool shares_ports = false, bool last_only = false);
+                                   const InStep& how);
 
 }  // namespace sgdsim
