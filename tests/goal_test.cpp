@@ -288,7 +288,7 @@ Replayed replay_of(const Experiment& experiment, bool exact) {
     write_goal_rank(out, static_cast<uint32_t>(rank), work.operations, work.requirements, exact);
   }
   const RankSchedule schedule = parse_goal(out.str(), "test");
-  const CollectiveOptions& options = experiment.cost.job().options;
+  const CollectiveOptions& options = question.cost.job().options;
   Replay replay;
   replay.schedule = &schedule;
   replay.network = &experiment.cluster.network;
@@ -359,7 +359,7 @@ TEST_CASE("goal: an exported step takes the time of the step") {
           const StepResult result = simulate_step(experiment.question());
           // A step plays messages one by one; in a schedule the last bytes of one share ports with
           // the first ones of the next, where workers are not all done at once.
-          const bool shares = experiment.cost.job().options.shares_ports;
+          const bool shares = experiment.question().cost.job().options.shares_ports;
           if (shares && result.messages.size() > 1) continue;
           const Duration step = result.iterations.front();
           const Time last = *std::max_element(exact.ends.begin(), exact.ends.end());

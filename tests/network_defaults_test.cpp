@@ -6,8 +6,10 @@
 #include "models/collective/options.h"
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
+#include "models/step/step.h"
 #include "sim/core/json.h"
 #include "sim/core/random.h"
+#include "study/step/experiment.h"
 #include "study/validate/validation.h"
 #include "tests/packet_cases.h"
 #include "tests/run_program.h"
@@ -262,4 +264,39 @@ TEST_CASE("network: a cluster with long start-ups that does not say it is told w
                                "cluster=" + from_root("topologies/data/10gbe_16.json"), "--set",
                                "cluster.network=null"});
   CHECK(ran.log.find("--set cluster.network=tcp") != std::string::npos);
+}
+
+// As in shared_ports_test: recursive doubling where port 1 is four times slower takes 11 T + L of
+// T = 1 ms and L = 10 us where pairs share ports, and 8 T + 2 L in turns. A whole step has its
+// compute before it, 0.15 ms, whether or not several messages may be under way. (A buffer of a byte
+// takes some nanoseconds off.)
+TEST_CASE("network: a step's pairs share ports that differ as a collective's do") {
+  struct Row {
+    std::string network;
+    int channels;
+    int64_t exchange_us;
+  };
+  for (const Row& row :
+       {Row{"tcp", 1, 11'010}, {"tcp", 2, 11'010}, {"mpi", 1, 11'010}, {"paper", 1, 8020}}) {
+    INFO(row.network << " " << row.channels);
+    Json json = {
+        {"trace",
+         {{"schema", "sgdsim/trace/1"},
+          {"name", "one layer"},
+          {"layers", Json::array({{{"name", "l"},
+                                   {"parameters", 250'000},
+                                   {"forward", "50 us"},
+                                   {"backward", "100 us"}}})}}},
+        {"cluster", star_of(row.network)},
+        {"collective", {{"algorithm", "recursive_doubling"}, {"options", {{"alpha", "wire"}}}}},
+        {"channels", row.channels},
+        {"iterations", 1},
+        {"warm_up", 0}};
+    json["cluster"]["nic"] = {{"latency", "5 us"}, {"bandwidth", "8 Gbps"}};
+    json["cluster"]["window"] = "1 B";
+    json["cluster"]["ports"] = Json::array({{{"node", 1}, {"bandwidth", "2 Gbps"}}});
+    const Experiment experiment = read_experiment(resolve_experiment(Value(json, "test", ""), {}));
+    const Duration step = simulate_step(experiment.question()).iterations.front();
+    CHECK(std::abs((step - Duration::us(row.exchange_us + 150)).ps()) < 100'000);
+  }
 }

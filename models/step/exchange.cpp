@@ -26,7 +26,9 @@ Exchange::Prepared& Exchange::prepared(const MessageCost& cost, const Transfer& 
   auto [place, is_new] = programs_.try_emplace(
       Key{&cost, transfer.size.count(), transfer.folding.scale, transfer.folding.extra.ps()});
   Prepared& prepared = place->second;
-  if (is_new) prepared.program = cost.program_of(transfer, prepared.network);
+  if (!is_new) return prepared;
+  prepared.program = cost.program_of(transfer, prepared.network);
+  prepared.options = to_play(cost.played_for(transfer).job().options);
   return prepared;
 }
 
@@ -59,7 +61,7 @@ JoinedTransfers Exchange::joined(const MessageCost& cost, const Encoded& encoded
 
 Played Exchange::collective(const MessageCost& cost, const Transfer& transfer, Clocks starts) {
   const Prepared& one = prepared(cost, transfer);
-  PlayOptions options = to_play(cost.job().options);
+  PlayOptions options = one.options;
   options.resources = wires_;
   options.stopper = stopper_;
   return sgdsim::play(one.program, one.network ? *one.network : *network_, options,
@@ -185,6 +187,10 @@ bool Exchange::is_apart(const MessageCost& cost, const Encoded& encoded, bool in
 bool Exchange::is_in_rounds(const MessageCost& cost, const Encoded& encoded) {
   if (!cost.plays()) return true;  // only a time
   if (cost.servers() != nullptr) return false;
+  for (int i = 0; i < encoded.transfer_count; ++i) {
+    const Transfer& transfer = encoded.transfers[static_cast<std::size_t>(i)];
+    if (transfer.size.count() > 0 && prepared(cost, transfer).options.shares_ports) return false;
+  }
   const std::vector<Stage>& stages = joined(cost, encoded).program->stages;
   return std::all_of(stages.begin(), stages.end(), [](const Stage& stage) {
     const auto* phase = std::get_if<Phase>(&stage);

@@ -48,7 +48,8 @@ class Exchange {
   // Whether its messages take what each takes alone, and so do those of other such exchanges before
   // and after it. `in_step`: all workers start together.
   bool is_apart(const MessageCost& cost, const Encoded& encoded, bool in_step);
-  // Whether each of its messages has its ports to itself: neither servers nor pipelines of blocks.
+  // Whether each of its messages has its ports to itself: neither servers nor pipelines of blocks,
+  // nor ports that are shared.
   bool is_in_rounds(const MessageCost& cost, const Encoded& encoded);
   // Adds the bytes that each wire carries.
   void add_carried(const MessageCost& cost, const Encoded& encoded, std::vector<double>& carried_B);
@@ -60,6 +61,7 @@ class Exchange {
  private:
   struct Prepared {
     Program program;
+    PlayOptions options;
     std::optional<Network> network;  // if folding costs something else than on the network
     std::optional<bool> is_apart;    // in step, and whenever
     std::optional<bool> is_apart_always;

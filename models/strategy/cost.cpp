@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/collective/network_defaults.h"
 #include "sim/core/error.h"
 #include "sim/core/refusal.h"
 
@@ -161,6 +162,19 @@ MessageCost MessageCost::at_density(double density) const {
 MessageCost MessageCost::on(const Network& network) const {
   MessageCost cost = *this;
   cost.for_each_job([&](CollectiveJob& job) { job.network = &network; });
+  return cost;
+}
+
+// Where messages meet, all go by the options of one algorithm: of one that shares ports.
+MessageCost MessageCost::on_ports(const Cluster& cluster) const {
+  MessageCost cost = *this;
+  if (const auto* algorithm = std::get_if<const Algorithm*>(&exchange_))
+    cost.job_.options = with_network(job_.options, cluster, **algorithm, true);
+  if (std::vector<MessageCost>* candidates = cost.algorithms())
+    for (MessageCost& candidate : *candidates) {
+      candidate = candidate.on_ports(cluster);
+      if (candidate.job_.options.shares_ports) cost.job_.options = candidate.job_.options;
+    }
   return cost;
 }
 
@@ -349,17 +363,18 @@ const MessageCost& MessageCost::cheapest_for(const Transfer& transfer) const {
   return *best;
 }
 
+const MessageCost& MessageCost::played_for(const Transfer& transfer) const {
+  if (std::holds_alternative<Candidates>(exchange_)) return cheapest_for(transfer);
+  if (!plays_stand_ins_) return *this;
+  const StandIns& stand_ins = std::get<Formula>(exchange_).stand_ins;
+  return stand_ins.algorithms[stand_ins.choose(transfer.size).number];
+}
+
 Program MessageCost::program_of(const Transfer& transfer, std::optional<Network>& network) const {
-  if (std::holds_alternative<Candidates>(exchange_))
-    return cheapest_for(transfer).program_of(transfer, network);
-  if (plays_stand_ins_) {
-    const StandIns& stand_ins = std::get<Formula>(exchange_).stand_ins;
-    return stand_ins.algorithms[stand_ins.choose(transfer.size).number].program_of(transfer,
-                                                                                   network);
-  }
-  CollectiveJob job = job_;
-  prepare(job, transfer, network);
-  return schedule_of(*std::get<const Algorithm*>(exchange_), job);
+  const MessageCost& one = played_for(transfer);
+  CollectiveJob job = one.job_;
+  one.prepare(job, transfer, network);
+  return schedule_of(*std::get<const Algorithm*>(one.exchange_), job);
 }
 
 MessageCost MessageCost::without_folds() const {

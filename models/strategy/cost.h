@@ -14,6 +14,7 @@
 #include "models/compression/compression.h"
 #include "models/link/curve.h"
 #include "models/server/parameter_server.h"
+#include "sim/net/cluster.h"
 
 namespace sgdsim {
 
@@ -101,6 +102,10 @@ class MessageCost {
   MessageCost at_density(double density) const;
   // The same on the same network, which has moved.
   MessageCost on(const Network& network) const;
+  // The same, played as the cluster's network sends where messages may share ports.
+  MessageCost on_ports(const Cluster& cluster) const;
+  // What plays a transfer: itself, the cheapest, or a stand-in.
+  const MessageCost& played_for(const Transfer& transfer) const;
   // The algorithm's schedule for a transfer; `network` is where a changed network is kept.
   Program program_of(const Transfer& transfer, std::optional<Network>& network) const;
 

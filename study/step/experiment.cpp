@@ -394,10 +394,14 @@ StepQuestion Experiment::question() const {
   question.strategy = &strategy;
   if (synchronization) question.synchronization = &*synchronization;
   // An experiment that was moved has another network than when its costs were read.
-  question.cost = cost.on(cluster.network);
+  const auto moved = [&](const MessageCost& one) {
+    const MessageCost on_cluster = one.on(cluster.network);
+    return fidelity == Fidelity::message ? on_cluster.on_ports(cluster) : on_cluster;
+  };
+  question.cost = moved(cost);
   if (is_on_wires(fidelity)) question.cost = question.cost.with_messages();
-  if (broadcast) question.broadcast = broadcast->on(cluster.network);
-  if (reduce) question.reduce = reduce->on(cluster.network);
+  if (broadcast) question.broadcast = moved(*broadcast);
+  if (reduce) question.reduce = moved(*reduce);
   question.workers = workers;
   question.fidelity = fidelity;
   question.carrier = carrier;
