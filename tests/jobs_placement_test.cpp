@@ -54,6 +54,12 @@ TEST_CASE("jobs: the group of a hierarchical collective is what the job has in a
     CHECK(iterations_of(job_on(row.places, Json::object())) ==
           iterations_of(job_on(row.places, given)));
     CHECK(read(job_on(row.places, given)).jobs[0].notes.empty());
+    // A single collective says so, too.
+    Json one = job_on(row.places, given);
+    Json& work = one["jobs"][0];
+    work.erase("experiment");
+    work["collective"] = {{"algorithm", "hierarchical"}, {"bytes", "1 MB"}};
+    CHECK(read(one).jobs[0].notes.size() == (row.has_note ? 1 : 0));
   }
   // Groups that are the nodes' send only their own share over the network cards.
   const Json alone = {{"group", 1}};

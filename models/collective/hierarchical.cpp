@@ -27,7 +27,11 @@ struct Part {
 int group_size(const CollectiveJob& job) {
   const int given = job.options.of(ranks_in_group);
   const int group = given > 0 ? given : job.workers_per_node;
-  if (group < 1 || job.size() % group != 0)
+  if (group < 1)
+    throw InputError("",
+                     "hierarchical needs ranks in whole groups: their nodes do not have as many of "
+                     "them each, one node after the other");
+  if (job.size() % group != 0)
     throw InputError("", "hierarchical needs ranks in whole groups: " + std::to_string(job.size()) +
                              " ranks do not divide into groups of " + std::to_string(group));
   return group;

@@ -117,6 +117,16 @@ Fields fields_of(JobsFields& o) {
                     .like(schema_of_jobs_traffic)};
 }
 
+// Of a collective that is hierarchical: whether it sees no nodes.
+void note_lost_nodes(const std::vector<int>& places, const Cluster& cluster,
+                     std::vector<std::string>& notes) {
+  if (places_per_node(places, cluster.workers_per_node) == 0)
+    notes.emplace_back(
+        "hierarchical takes each GPU for a node of its own, because the job does not have as many "
+        "GPUs in each of its nodes, one node after another (of a collective the option group says "
+        "otherwise)");
+}
+
 // What a job's places mean that its file does not say.
 std::vector<std::string> notes_on(const JobOfFile& job, const Json& experiment,
                                   const Cluster& cluster) {
@@ -130,12 +140,8 @@ std::vector<std::string> notes_on(const JobOfFile& job, const Json& experiment,
                     std::to_string(job.places.size()) + " GPUs in " + std::to_string(nodes) +
                     (nodes == 1 ? " node" : " nodes") + " of " + std::to_string(per_node));
   const bool is_grouped = experiment.contains(Json::json_pointer("/collective/options/group"));
-  const bool by_node = job.experiment.collective == "hierarchical" && !is_grouped;
-  if (by_node && job.experiment.cluster.workers_per_node == 1 && nodes < job.places.size())
-    notes.emplace_back(
-        "hierarchical takes each GPU for a node of its own, because the job does not have as many "
-        "GPUs in each of its nodes, one node after another; collective.options.group says "
-        "otherwise");
+  if (job.experiment.collective == "hierarchical" && !is_grouped)
+    note_lost_nodes(job.places, cluster, notes);
   return notes;
 }
 
@@ -219,6 +225,7 @@ void take_work(const WorkOfJob& work, Object& fields, JobsFile& jobs, FreeWorker
                         std::to_string(workers) + " workers");
   job.work = work.on(part_of(jobs.cluster, job.places, fields.value()), jobs.reach);
   job.notes = job.work->notes;
+  if (work.goes_by_node()) note_lost_nodes(job.places, jobs.cluster, job.notes);
 }
 
 void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorkers& free,

@@ -9,9 +9,7 @@
 #include "topologies/wiring.h"
 
 namespace sgdsim {
-namespace {
 
-// The network as the workers at these places see it.
 Network network_at(const Network& all, const std::vector<int>& places) {
   const auto at = [&](int worker) { return places[static_cast<std::size_t>(worker)]; };
   const auto workers = static_cast<int>(places.size());
@@ -29,7 +27,6 @@ Network network_at(const Network& all, const std::vector<int>& places) {
   return network;
 }
 
-// How many GPUs of a job each of its nodes has, one node after another; 1 where they differ.
 int places_per_node(const std::vector<int>& places, int per_node) {
   std::set<int> nodes;
   std::size_t count = 0;
@@ -38,13 +35,11 @@ int places_per_node(const std::vector<int>& places, int per_node) {
     std::size_t end = i;
     while (end < places.size() && places[end] / per_node == node) ++end;
     if (count == 0) count = end - i;
-    if (end - i != count || !nodes.insert(node).second) return 1;
+    if (end - i != count || !nodes.insert(node).second) return 0;
     i = end;
   }
   return static_cast<int>(count);
 }
-
-}  // namespace
 
 std::size_t nodes_of(const std::vector<int>& places, int per_node) {
   std::set<int> nodes;
@@ -61,7 +56,7 @@ Cluster part_of(const Cluster& all, const std::vector<int>& places, const Value&
     where.fail("a part of a cluster has at most " + std::to_string(most_table_points) + " workers");
   part.network = network_at(all.network, places);
   part.grid.clear();
-  part.workers_per_node = places_per_node(places, all.workers_per_node);
+  part.workers_per_node = std::max(1, places_per_node(places, all.workers_per_node));
   return part;
 }
 

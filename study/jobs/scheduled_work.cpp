@@ -263,6 +263,18 @@ ScheduledWork WorkOfJob::on(const Cluster& part, const UsualReach& reach) const 
   return work;
 }
 
+bool WorkOfJob::goes_by_node() const {
+  constexpr char by_node[] = "hierarchical";
+  if (const Chakra* chakra = std::get_if<Chakra>(&work_))
+    return std::any_of(operation_names().begin(), operation_names().end(),
+                       [&](const std::string& name) {
+                         return chakra->algorithms.name_of(operation_named(name, "")) == by_node;
+                       });
+  const Collective* collective = std::get_if<Collective>(&work_);
+  return collective != nullptr && text_member(collective->field, "algorithm") == by_node &&
+         !collective->field.contains(Json::json_pointer("/options/group"));
+}
+
 ScheduledWork WorkOfJob::of(const Goal& goal, const Cluster&) const {
   return {.kind = "schedule", .what = file_name(goal.file), .schedule = goal.schedule};
 }
@@ -275,11 +287,10 @@ ScheduledWork WorkOfJob::of(const Chakra& chakra, const Cluster& part) const {
     question.groups = read_rank_groups(chakra.groups, static_cast<uint32_t>(chakra.files.size()));
   question.algorithms = chakra.algorithms;
   question.network = &part.network;
+  question.cluster = &part;
   question.pays_folds = true;
   question.on_wires = true;
   question.alpha = usual_alpha(part.kind);
-  if (chakra.files.size() % static_cast<std::size_t>(part.workers_per_node) == 0)
-    question.workers_per_node = part.workers_per_node;
   const ChakraSchedule read(question);
   if (!read.problems().empty())
     where_.fail(read.problems().front() + "; `sgdsim replay` says more");

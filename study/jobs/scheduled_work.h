@@ -44,6 +44,8 @@ class WorkOfJob {
 
   // Empty: as many as there are workers.
   std::optional<int64_t> ranks() const;
+  // Whether its collectives are hierarchical, by the nodes of the cluster.
+  bool goes_by_node() const;
   ScheduledWork on(const Cluster& part, const UsualReach& reach) const;
 
  private:

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "models/collective/network_defaults.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "study/jobs/part_of_cluster.h"
 
 namespace sgdsim {
 namespace {
@@ -281,33 +283,57 @@ uint32_t ChakraSchedule::tag_of(int64_t tag) {
   return found->second;
 }
 
+// `network`: where that of some of the ranks is kept.
+CollectiveJob ChakraSchedule::job_of(const GraphNode& node, const Group& group,
+                                     std::optional<Network>& network) {
+  const auto members = static_cast<int>(group.reached.size());
+  CollectiveJob job;
+  job.operation = operation_of(node.collective);
+  job.team = {members, 1};
+  job.share.total = Bytes(node.amount);
+  // What a rank puts in: of an all-gather its own part.
+  if (job.operation == Operation::allgather) job.share.total = Bytes(node.amount) * members;
+  std::vector<int> places(group.ranks.begin(), group.ranks.end());
+  job.network = question_.network;
+  if (!places.empty() && question_.algorithms.of(job.operation) == nullptr)
+    job.network = &network.emplace(network_at(*question_.network, places));
+  job.cost = job.network->worst_of_band();
+  job.options.alpha = question_.alpha;
+  job.options.given = {"alpha"};
+  job.on_wires = question_.on_wires;
+  if (question_.cluster == nullptr) return job;
+  for (int rank = 0; group.ranks.empty() && rank < members; ++rank) places.push_back(rank);
+  job.workers_per_node = places_per_node(places, question_.cluster->workers_per_node);
+  if (group.ranks.empty() && members == question_.cluster->network.workers())
+    job.grid = question_.cluster->grid;
+  return job;
+}
+
 const Program& ChakraSchedule::program_of(const GraphNode& node, const Group& group) {
   const auto [found, is_new] =
       programs_.try_emplace({node.collective, node.amount, node.group}, Program());
   const auto members = static_cast<int>(group.reached.size());
   if (!is_new || members == 1) return found->second;
   if (node.collective == ChakraCollective::barrier) return found->second = barrier_of(members);
-  const Operation operation = operation_of(node.collective);
-  CollectiveJob job;
-  job.operation = operation;
-  job.team = {members, 1};
-  job.share.total = Bytes(node.amount);
-  // What a rank puts in: of an all-gather its own part.
-  if (operation == Operation::allgather) job.share.total = Bytes(node.amount) * members;
-  job.cost = question_.network->worst_of_band();
-  job.network = question_.network;
-  job.options.alpha = question_.alpha;
-  job.on_wires = question_.on_wires;
-  if (group.ranks.empty()) job.workers_per_node = question_.workers_per_node;
+  std::optional<Network> network;
+  const CollectiveJob job = job_of(node, group, network);
+  const auto sent_by = [&](const Algorithm& one) {
+    CollectiveJob its = job;
+    if (question_.cluster != nullptr)
+      its.options = with_network(job.options, *question_.cluster, one, false);
+    return its;
+  };
   // Among those of rounds, by what the worst pair costs.
-  const Algorithm& algorithm = question_.algorithms.cheapest(operation, [&](const Algorithm& one) {
-    const Program program = schedule_of(one, job);
-    const auto time = closed_form_of(one, job);
-    if (!rounds_of(program) || !time) throw InputError("--algorithm", "has no rounds to replay");
+  const auto time_of = [&](const Algorithm& one) {
+    const CollectiveJob its = sent_by(one);
+    const auto time = closed_form_of(one, its);
+    if (!rounds_of(schedule_of(one, its)) || !time)
+      throw InputError("--algorithm", "has no rounds to replay");
     return time->s();
-  });
+  };
+  const Algorithm& algorithm = question_.algorithms.cheapest(job.operation, time_of);
   try {
-    found->second = schedule_of(algorithm, job);
+    found->second = schedule_of(algorithm, sent_by(algorithm));
   } catch (const InputError& error) {
     throw InputError("--algorithm", error.what());
   }

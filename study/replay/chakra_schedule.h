@@ -7,12 +7,14 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "models/collective/algorithm_choice.h"
 #include "models/collective/rank_writer.h"
+#include "sim/net/cluster.h"
 #include "study/replay/chakra_graph.h"
 
 namespace sgdsim {
@@ -34,10 +36,10 @@ struct ChakraQuestion {
   AlgorithmChoice algorithms;
   double operations_per_s = 0;  // of nodes without a duration
   const Network* network = nullptr;
+  const Cluster* cluster = nullptr;  // that it is of, if any
   AlphaRule alpha = AlphaRule::port;
   bool pays_folds = false;  // on a cluster
   bool on_wires = false;    // which messages share
-  int workers_per_node = 1;
 };
 
 class ChakraSchedule {
@@ -82,6 +84,7 @@ class ChakraSchedule {
   uint32_t tag_of(int64_t tag);
   uint32_t take_tags(uint32_t count);
   const Program& program_of(const GraphNode& node, const Group& group);
+  CollectiveJob job_of(const GraphNode& node, const Group& group, std::optional<Network>& network);
   std::string text_of(uint32_t rank, uint32_t node) const;
   std::string what_of(const GraphNode& node) const;
 

@@ -189,9 +189,7 @@ ChakraQuestion chakra_question(const ReplayWords& words, const std::optional<Clu
     question.algorithms.add(algorithm, "--algorithm");
   question.operations_per_s = flops_of(words.flops);
   question.pays_folds = cluster.has_value();
-  // The ranks fill whole nodes, or algorithms do not see the nodes.
-  if (cluster && question.files.size() % static_cast<std::size_t>(cluster->workers_per_node) == 0)
-    question.workers_per_node = cluster->workers_per_node;
+  if (cluster) question.cluster = &*cluster;
   return question;
 }
 
