@@ -64,6 +64,42 @@ TEST_CASE("diagnose timelines: workers of run, by strategy") {
     }
 }
 
+// Two channels, and pushes in flight to servers: exchanges lie beside each other, and a step that
+// is played takes what it took.
+TEST_CASE("diagnose timelines: exchanges beside each other are played so") {
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--set", "channels=2", "--set", "collective=ring", "--set",
+                                 "strategy=ddp", "--set", "strategy.bucket=1MB"},
+        {"--set", "collective=parameter_server", "--set", "strategy=wfbp", "--set",
+         "cluster.network=tcp"}}) {
+    const Temporary timeline(Temporary::Kind::file);
+    std::vector<std::string> words = {"run",
+                                      "resnet50_v100",
+                                      "-c",
+                                      "10gbe_16",
+                                      "--set",
+                                      "cluster.nodes=4",
+                                      "--set",
+                                      "iterations=2",
+                                      "--timeline",
+                                      timeline.name(),
+                                      "--timeline-workers",
+                                      "0-3",
+                                      "--timeline-iterations",
+                                      "2-3",
+                                      "--format",
+                                      "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = run_sgdsim(words);
+    REQUIRE(ran.exit_code == 0);
+    const double iteration_us = Json::parse(ran.out)["metrics"]["iteration_us"]["mean"];
+    const Json of = diagnosed(timeline);
+    CHECK(of["step_s"].get<double>() * 1e6 == doctest::Approx(iteration_us).epsilon(1e-6));
+    for (const Json& note : of["notes"])
+      CHECK(note.get<std::string>().find("side by side") == std::string::npos);
+  }
+}
+
 TEST_CASE("diagnose timelines: layouts, pass by pass and on wires") {
   struct Row {
     const char* layout;

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "models/diagnose/side_by_side.h"
 #include "models/diagnose/step_shape.h"
 #include "sim/core/error.h"
 
@@ -12,8 +13,6 @@ namespace sgdsim::diagnose {
 namespace {
 
 constexpr uint32_t none = UINT32_MAX;
-// Starts and ends of one worker's clock that count as the same moment (the artefact's 50 us).
-constexpr int64_t same_moment_ns = 50'000;
 // A transfer that ends so long before its group began says that clocks differ (the artefact's).
 constexpr int64_t early_ns = -10'000'000;
 
@@ -241,6 +240,12 @@ void StepBuilder::wait_at_end(std::size_t worker) {
       before = {one};
     }
   };
+  // Which wait for each other as they were recorded.
+  const auto then_reductions = [&] {
+    for (const uint32_t one : reductions)
+      for (const uint32_t earlier : before) wait(one, earlier);
+    if (!reductions.empty()) before = reductions;
+  };
   then(list(worker, collection));
   if (record_.overlaps) {
     std::map<int32_t, uint32_t> last;  // backward pass of each chunk
@@ -248,11 +253,11 @@ void StepBuilder::wait_at_end(std::size_t worker) {
     for (const uint32_t one : reductions) {
       if (const auto found = last.extract(operation(one).chunk)) wait(one, found.mapped());
     }
-    if (!reductions.empty()) before.push_back(reductions.back());
+    before.insert(before.end(), reductions.begin(), reductions.end());
   }
   then(list(worker, layer_norm));
   then(list(worker, embedding));
-  then(record_.overlaps ? list(worker, separate) : reductions);
+  record_.overlaps ? then(list(worker, separate)) : then_reductions();
   then(list(worker, clip));
   then(list(worker, optimizer));
 }
@@ -263,11 +268,8 @@ void StepBuilder::add_waits(std::size_t worker) {
   List exchanges = list(worker, Recorded::gather);
   const List& reductions = list(worker, Recorded::reduce);
   exchanges.insert(exchanges.end(), reductions.begin(), reductions.end());
-  std::sort(exchanges.begin(), exchanges.end(), [&](uint32_t a, uint32_t b) {
-    return std::tuple(operation(a).start_ns, operation(a).kind, a) <
-           std::tuple(operation(b).start_ns, operation(b).kind, b);
-  });
-  chain(exchanges);
+  for (const auto& [later, earlier] : waits_of_exchanges(record_, operations_, exchanges))
+    wait(later, earlier);
   wait_for_weights(worker);
   wait_at_end(worker);
 }

@@ -5,10 +5,11 @@
 // order of their recorded starts, sends and receives of each kind in theirs; a receive waits for
 // the pass before (there is one buffer), its pass waits for it, and a send waits for its pass.
 // Weights are gathered before the first forward pass of their chunk; after the last pass come
-// collection, layer norms, embedding, gradients, clipping and the optimizer. A computation takes
-// what was recorded. An exchange begins when the last of its group does; what a member takes from
-// then on is its transfer, and what it took before was waiting. What the CPU does between
-// operations is not in a record, so it is dropped; Diagnosis::launch says how much that was.
+// collection, layer norms, embedding, gradients, clipping and the optimizer. Exchanges of weights
+// and gradients wait for the one before, unless they lie beside it. A computation takes what was
+// recorded. An exchange begins when the last of its group does; what a member takes from then on is
+// its transfer, and what it took before was waiting. What the CPU does between operations is not in
+// a record, so it is dropped; Diagnosis::launch says how much that was.
 #pragma once
 
 #include <span>

@@ -198,6 +198,12 @@ DiagnoseAnswer answer_diagnose(FoundRecord found, diagnose::ClockRule rule,
   add_notes(answer.notes, lacks_of(answer.work, options.layers));
   check_what_ifs(options.what_ifs, answer.work);
   answer.diagnosis = diagnose::diagnose(answer.work, options);
+  constexpr double much_longer = 1.05;
+  if (answer.diagnosis.launch() * much_longer < 1)
+    answer.notes.push_back(
+        "a step that is played takes " + short_duration(answer.diagnosis.played_s * 1e6) +
+        ", longer than the recorded " + short_duration(answer.diagnosis.measured_s * 1e6) +
+        ": what lay side by side is played one after the other, and the answer is about that");
   return answer;
 }
 
