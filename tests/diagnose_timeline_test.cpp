@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/core/json.h"
+#include "study/diagnose/diagnose_answer.h"
 #include "tests/run_program.h"
 #include "tests/texts.h"
 
@@ -98,6 +99,23 @@ TEST_CASE("diagnose timelines: exchanges beside each other are played so") {
     for (const Json& note : of["notes"])
       CHECK(note.get<std::string>().find("side by side") == std::string::npos);
   }
+}
+
+// Two forward passes of 10 ms side by side, then a backward pass of 10 ms: a step of 20 ms that no
+// worker of one stream can do in less than 30.
+TEST_CASE("diagnose: a step that is played for longer than it was recorded is told") {
+  StepRecord record;
+  record.steps = {0};
+  constexpr int64_t ms = 1'000'000;
+  for (const auto& [start_ns, kind] :
+       {std::pair(int64_t{0}, Recorded::forward), std::pair(int64_t{0}, Recorded::forward),
+        std::pair(10 * ms, Recorded::backward)})
+    record.operations.push_back({.start_ns = start_ns, .end_ns = start_ns + 10 * ms, .kind = kind});
+  const DiagnoseAnswer answer =
+      answer_diagnose({.record = record}, diagnose::ClockRule::recorded, {});
+  CHECK(answer.diagnosis.played_s == doctest::Approx(0.03));
+  CHECK(answer.notes.back().find("takes 30.0 ms, longer than the recorded 20.0 ms") !=
+        std::string::npos);
 }
 
 TEST_CASE("diagnose timelines: layouts, pass by pass and on wires") {

@@ -286,6 +286,15 @@ TEST_CASE("messages that never arrive are named with the reason, and exit code 4
     CHECK(ran.log == std::string("sgdsim: the network is stuck: ") + row.summary +
                          "  flow 0: 1000000 B from worker 0 to worker 143" + row.line);
   }
+  // The whole window of 740 KB is lost at the switch, long before the last packet was sent.
+  const Ran flap = run_sgdsim(
+      {"traffic",
+       R"({"flows": {"generator": "incast", "to": 0, "from": "1", "size": "10 MB"}, "changes": [)"
+       R"({"at": "2 ms", "link": ["node0", "switch"], "bandwidth": 0},)"
+       R"({"at": "3 ms", "link": ["node0", "switch"], "bandwidth": 1}]})",
+       "-c", "10gbe_16", "--set", "network=tcp"});
+  CHECK(flap.exit_code == 4);
+  CHECK(flap.log.find("1 flow lost packets for good") != std::string::npos);
 }
 
 // 4 and 16 KB for each Gbit/s, and a chance of 0.2.

@@ -93,6 +93,7 @@ class Conversation {
   bool has_left_ = false;     // the sender is free
   uint32_t first_sent_ = 0;   // packets, once
   int64_t in_network_ = 0;
+  bool has_lost_ = false;              // packets
   uint32_t own_way_ = 0;               // of all its packets
   std::vector<uint16_t> permutation_;  // of ways
   std::size_t next_way_ = 0;

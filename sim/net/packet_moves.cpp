@@ -336,6 +336,7 @@ void Packets::send_back(uint32_t place, int vertex, Time now) {
 void Packets::drop(uint32_t place, int64_t& counter) {
   ++counter;
   Conversation& conversation = *conversations_[pool_[place].conversation];
+  conversation.has_lost_ = true;
   if (--conversation.in_network_ == 0) maybe_over_.push_back(conversation.number_);
   pool_.remove(place);
 }

@@ -165,7 +165,7 @@ std::vector<Stranded> Packets::stranded() {
       why = Stranding::no_way;
     else if (it->is_finished_)
       why = Stranding::given_up;
-    else if (it->first_sent_ == it->count_ && it->in_network_ == 0)
+    else if ((it->first_sent_ == it->count_ || it->has_lost_) && it->in_network_ == 0)
       why = Stranding::lost;
     messages.push_back({it->number_, it->parcel_, why});
   }
