@@ -68,6 +68,39 @@ TEST_CASE("jobs: the group of a hierarchical collective is what the job has in a
         iterations_of(job_on(pairs, alone))[0][0]);
 }
 
+// Blocks and plans go by what the workers of a node share, and by ports of their own.
+TEST_CASE("jobs: nodes without a job change nothing of a job that is alone") {
+  Json shared = boxes;
+  shared.update({{"nics_per_node", 1}, {"nodes", 2}});
+  Json uneven = racks;
+  uneven.update({{"shape", "single_switch"}, {"network", "paper"}});
+  for (const char* field : {"nodes_per_leaf", "spines", "uplink"}) uneven.erase(field);
+  uneven["ports"] = Json::array({{{"node", 1}, {"per_byte", "4 ns/B"}}});
+  for (const Json& whole : {shared, uneven})
+    for (const std::string algorithm : {"lp", "double_binary_tree", "ring", "auto"})
+      for (const char* strategy : {"wfbp", "optimal"}) {
+        if (algorithm == "lp" && strategy == std::string("optimal")) continue;  // has no formula
+        INFO(algorithm << " " << strategy);
+        const int nodes = whole["nodes"];
+        const int workers = nodes * whole.value("gpus_per_node", 1);
+        Json one = job("0-" + std::to_string(workers - 1));
+        one["experiment"].update(
+            {{"collective", {{"algorithm", algorithm}}}, {"strategy", strategy}});
+        Json& layers = one["experiment"]["trace"]["layers"];
+        layers[0]["parameters"] = 2'000'000;
+        for (int layer = 0; layer < 3; ++layer) layers.push_back(layers[0]);
+        Json json = {{"cluster", whole}, {"jobs", Json::array({one})}};
+        const Lengths alone = iterations_of(json);
+        json["cluster"]["nodes"] = nodes + 1;
+        CHECK(iterations_of(json) == alone);
+        if (whole.contains("ports")) continue;
+        const int first = workers / nodes;  // of all nodes but one
+        json["jobs"][0]["placement"] =
+            std::to_string(first) + "-" + std::to_string(first + workers - 1);
+        CHECK(iterations_of(json) == alone);
+      }
+}
+
 TEST_CASE("jobs: placements that go GPU by GPU say so") {
   for (const auto& [placement, workers, notes] :
        {std::tuple("spread", 8, 1), std::tuple("random", 6, 1), std::tuple("spread", 16, 0),

@@ -91,8 +91,7 @@ void Network::set_ports(std::vector<Port> ports) {
 
 void Network::set_shared_ways(std::vector<SharedWays> ways) {
   std::erase_if(ways, [&](const SharedWays& shared) {
-    const bool may_leave = shared.group < workers_ || shared.lanes == SharedWays::Lanes::own;
-    return !shared.any_shared() || !may_leave;
+    return !shared.any_shared() || !shared.may_leave(workers_);
   });
   shared_ways_ = std::move(ways);
 }

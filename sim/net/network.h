@@ -113,23 +113,39 @@ struct SharedWays {
   int ways = 1;
   std::vector<PerByte> rates;  // of one way: one for all groups, or one per group
   Lanes lanes = Lanes::blocks;
+  // Of a part of a network: where its workers are among so many of all; empty: it is all.
+  std::vector<int> places = {};
+  int of_all = 0;
 
   bool any_shared() const { return group > ways || (lanes == Lanes::receivers && ways > 1); }
-  bool carries(int from, int to) const {
+  bool carries(int member, int other) const {
+    const int from = at(member);
+    const int to = at(other);
     if (lanes != Lanes::own) return from / group != to / group;
     return from / group != to / group || (from / ways != to / ways && lane_of(from) != lane_of(to));
   }
   std::size_t way_out(int from, int to) const {
-    return way(from / group, lane_of(lanes == Lanes::receivers ? to : from));
+    return way(at(from) / group, lane_of(at(lanes == Lanes::receivers ? to : from)));
   }
-  std::size_t way_in(int to) const { return way(to / group, lane_of(to)); }
+  std::size_t way_in(int to) const { return way(at(to) / group, lane_of(at(to))); }
   // Of so many workers.
-  std::size_t count(int workers) const { return way((workers - 1) / group + 1, 0); }
+  std::size_t count(int workers) const {
+    return way(((places.empty() ? workers : of_all) - 1) / group + 1, 0);
+  }
   PerByte rate_of(int worker) const {
-    return rates.size() == 1 ? rates.front() : rates[static_cast<std::size_t>(worker / group)];
+    return rates.size() == 1 ? rates.front() : rates[static_cast<std::size_t>(at(worker) / group)];
+  }
+  // Whether any of so many workers can leave its group.
+  bool may_leave(int workers) const {
+    if (lanes == Lanes::own || places.empty()) return lanes == Lanes::own || group < workers;
+    return std::any_of(places.begin(), places.end(),
+                       [&](int place) { return place / group != places.front() / group; });
   }
 
  private:
+  int at(int worker) const {
+    return places.empty() ? worker : places[static_cast<std::size_t>(worker)];
+  }
   int lane_of(int worker) const {
     if (lanes != Lanes::blocks) return worker % group % ways;
     return static_cast<int>(int64_t{worker % group} * ways / group);

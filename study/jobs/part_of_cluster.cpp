@@ -10,19 +10,40 @@
 
 namespace sgdsim {
 
-Network network_at(const Network& all, const std::vector<int>& places) {
+namespace {
+
+// One network of those that messages of a size see.
+Network band_at(const Network& all, const std::vector<int>& places) {
   const auto at = [&](int worker) { return places[static_cast<std::size_t>(worker)]; };
-  const auto workers = static_cast<int>(places.size());
-  const auto seen_in = [&](const Network& network) {
-    return table_network(workers, 1,
-                         [&](int from, int to) { return network.between(at(from), at(to)); });
-  };
-  Network network = seen_in(all);
+  Network part = table_network(static_cast<int>(places.size()), 1, [&](int from, int to) {
+    return all.classes()[all.class_of(at(from), at(to))];
+  });
+  std::vector<Port> ports;
+  for (const int place : places)
+    if (!all.ports().empty()) ports.push_back(all.ports()[static_cast<std::size_t>(place)]);
+  part.set_ports(std::move(ports));
+  std::vector<SharedWays> ways = all.shared_ways();
+  for (SharedWays& shared : ways) {
+    shared.places = places;
+    shared.of_all = all.workers();
+  }
+  part.set_shared_ways(std::move(ways));
+  return part;
+}
+
+}  // namespace
+
+Network network_at(const Network& all, const std::vector<int>& places) {
+  Network network = band_at(all, places);
   if (all.has_bands()) {
     std::vector<SizeBand> bands;
-    for (const SizeBand& band : all.bands()) bands.push_back({band.from_B, seen_in(band.network)});
+    for (const SizeBand& band : all.bands())
+      bands.push_back({band.from_B, band_at(band.network, places)});
     network.set_bands(std::move(bands));
   }
+  Crowding crowding = all.crowding();
+  crowding.group = std::max(1, places_per_node(places, crowding.group));
+  network.set_crowding(std::move(crowding));
   network.set_start(all.start());
   return network;
 }
