@@ -396,6 +396,22 @@ TEST_CASE("advise: what to set belongs to the program that trains") {
   CHECK(how(lines, "an average every fourth step (local SGD)") == "");
 }
 
+// Two nodes of eight GPUs that share a card: the formula charges each message all that meets there.
+TEST_CASE("advise: the best merging is no bound where a strategy gains more") {
+  const Json advice = json_of_run(
+      {"advise",
+       R"({"trace": "resnet50_v100", "cluster": "25gbe_2x8", "collective": "be", "strategy": "ddp"})",
+       "--format", "json"});
+  double best = 0;
+  for (const Json& line : advice["lines"])
+    if (line["settings"] == Json::array({"strategy=wfbp"})) best = line["gain_percent"];
+  for (const Json& line : advice["lines"])
+    if (line.contains("is_bound")) {
+      REQUIRE(line["gain_percent"] < best);
+      CHECK(line["change"].get<std::string>().find("no bound here") != std::string::npos);
+    }
+}
+
 // The exact optimum of merging is what no rule exceeds, and nothing that anybody can set.
 TEST_CASE("advise: the best merging is a bound, and never the advice") {
   for (const char* trace : {"traces/data/googlenet_k80.json", "traces/data/resnet50_v100.json",

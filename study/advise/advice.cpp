@@ -9,6 +9,7 @@
 #include "sim/core/quantity.h"
 #include "study/advise/measured_errors.h"
 #include "study/learn/lessons.h"
+#include "study/step/plan.h"
 #include "study/step/result_json.h"
 #include "study/step/warnings.h"
 #include "study/stop_watch.h"
@@ -61,6 +62,7 @@ class Adviser {
       else
         advice_.left_out.emplace_back(change.name, why_not);
     }
+    name_bounds();
     add_best_of_two();
     if (training_) add_training();
     std::stable_sort(
@@ -176,6 +178,21 @@ class Adviser {
     std::vector<Change> changes;
     for (const AdviceLine* line : found) changes.push_back(line->change);
     return changes;
+  }
+
+  // The best merging is planned by formulas: where messages take something else, a strategy that is
+  // simulated may gain more.
+  void name_bounds() {
+    double best = 0;
+    for (const AdviceLine& line : advice_.lines)
+      if (!line.change.is_bound &&
+          (line.change.kinds.empty() || line.change.kinds.front() <= ChangeKind::buckets))
+        best = std::max(best, line.factor);
+    for (AdviceLine& line : advice_.lines) {
+      if (!line.change.is_bound || line.factor >= best || is_tie(line.factor, best)) continue;
+      line.change.name = "the best merging by formula, no bound here";
+      line.change.assumes = bound_text(true);
+    }
   }
 
   // The best of strategies with algorithms, if it is better than either.

@@ -91,8 +91,10 @@ Fields fields_of(const ToldLine& told) {
             "where nothing comparable was ever measured")
           .entries(2, 2, "ends"),
       Field("measured", line.measured, "what the interval rests on, or why there is none").if_any(),
-      Field("is_bound", change.is_bound,
-            "nobody can set it: no setting of this kind gains more; not given where it can be set")
+      Field(
+          "is_bound", change.is_bound,
+          "nobody can set it, and no setting of this kind gains more, unless the name says that it "
+          "is no bound here; not given where it can be set")
           .if_any(),
       {"learning", told_learning(line),
        "with --learn: what small models say of a change that alters learning; a band, not a "
