@@ -384,6 +384,18 @@ TEST_CASE("goal: an exported step takes the time of the step") {
   CHECK(equal >= 0.98 * compared);
 }
 
+TEST_CASE("goal: what a schedule of a step leaves out is told") {
+  const std::string experiment =
+      R"({"trace": {"schema": "sgdsim/trace/1", "name": "t", "load": "3 ms", "layers": [{"name": "l",)"
+      R"( "parameters": 1000, "forward": "1 us", "backward": "1 us"}]}, "strategy": "naive",)"
+      R"( "cluster": "two_rate_cluster", "collective": "halving_doubling"})";
+  const Ran ran = run_sgdsim({"export", "goal", experiment, "--set", "cluster.network=tcp"});
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.log.find("next batch, 3 ms") != std::string::npos);
+  CHECK(ran.log.find("--ports shared --send-buffer '740 KB'") != std::string::npos);
+  CHECK(run_sgdsim({"export", "goal", experiment, "--set", "trace.load=0 us"}).log.empty());
+}
+
 TEST_CASE("goal: export and replay as commands, and the schedules that ship") {
   const Temporary folder(Temporary::Kind::folder);
   const std::string file = folder.name() + "/step.goal";

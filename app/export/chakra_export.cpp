@@ -158,6 +158,7 @@ void export_chakra(const ChakraArguments& arguments, Streams streams) {
   for (int rank = 0; rank < schedule->ranks(); ++rank)
     write_file(writer->of_rank(rank), file_of(rank));
   write_file(Json{{group_of_all, ranks}}.dump() + "\n", groups_file);
+  for (const std::string& note : schedule->notes()) streams.log << "sgdsim: note: " << note << '\n';
   if (experiment.collective != "ring")
     streams.log << "sgdsim: note: a trace does not say how its collectives are done; here it is "
                 << experiment.collective << '\n';

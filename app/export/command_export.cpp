@@ -55,9 +55,11 @@ void export_goal(const GoalArguments& arguments, Streams streams) {
   const ResolvedExperiment resolved = resolve_experiment(arguments.experiment, arguments.settings);
   const Experiment experiment = read_experiment(resolved);
   std::ostringstream text;
+  std::vector<std::string> notes;
   try {
     const StepQuestion question = experiment.question();
     const StepSchedule schedule(question);
+    notes = schedule.notes();
     write_goal_head(text, static_cast<uint32_t>(schedule.ranks()));
     for (int rank = 0; rank < schedule.ranks(); ++rank) {
       const RankWork work = schedule.of_rank(rank);
@@ -74,6 +76,7 @@ void export_goal(const GoalArguments& arguments, Streams streams) {
   OutputGuard(resolved.inputs, arguments.force)
       .claim("--out", arguments.out, {.schema = {}, .beginning = "num_ranks "});
   write_text(std::move(text).str(), arguments.out, streams.out);
+  for (const std::string& note : notes) streams.log << "sgdsim: note: " << note << '\n';
 }
 
 void add_goal(CLI::App& command, Streams streams) {

@@ -5,6 +5,7 @@
 
 #include "models/step/compute.h"
 #include "sim/core/error.h"
+#include "sim/core/quantity.h"
 #include "sim/core/scaled.h"
 #include "sim/net/wires.h"
 
@@ -172,6 +173,23 @@ void StepSchedule::prepare(const PlannedMessage& planned) {
     tags_ += *rounds_of(prepared.program);
   }
   messages_.push_back(std::move(message));
+}
+
+std::vector<std::string> StepSchedule::notes() const {
+  std::vector<std::string> notes;
+  if (const Duration load = question_.trace->load; load > Duration())
+    notes.push_back("loading the next batch, " + to_text(load) +
+                    " beside the iteration before, is left out");
+  for (const Prepared& one : programs_) {
+    const CollectiveOptions& options = question_.cost.played_for(one.transfer).job().options;
+    if (!options.shares_ports) continue;
+    notes.push_back("messages of this step share ports: replay it with --ports shared" +
+                    (options.send_buffer > Bytes()
+                         ? " --send-buffer '" + to_text(options.send_buffer) + "'"
+                         : std::string()));
+    break;
+  }
+  return notes;
 }
 
 void StepSchedule::play(const Message& message, RankWriter& writer,

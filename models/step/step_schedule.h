@@ -42,6 +42,8 @@ class StepSchedule {
             std::vector<uint32_t>& last) const;
   std::vector<Transfer> transfers_of(const Message& message) const;
   const GradientPlan& plan() const { return plan_; }
+  // What the experiment has and a schedule of one iteration has not, for people.
+  std::vector<std::string> notes() const;
 
  private:
   struct Prepared {
