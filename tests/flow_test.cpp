@@ -15,6 +15,7 @@
 #include "tests/collective_cases.h"
 #include "tests/flow_cases.h"
 #include "tests/rounds.h"
+#include "tests/run_program.h"
 #include "topologies/cluster_file.h"
 
 using namespace sgdsim;
@@ -113,6 +114,20 @@ TEST_CASE("flow: wires that get slow, close and open again") {
 }
 
 // At one switch, the links of workers are their ports: messages share the same things.
+// 1 ns/B: 9 * 10^15 B take 9 * 10^18 ps, and a clock of 64 bits goes to 9.22 * 10^18.
+TEST_CASE("flow: a message may take nearly all of the clock") {
+  const std::string cluster =
+      R"({"shape": "single_switch", "nodes": 2, "nic": {"latency": "0 us", "per_byte": "1 ns/B"}})";
+  const auto ran = [&](const std::string& bytes) {
+    const std::string traffic =
+        R"({"flows": {"generator": "listed", "list": [{"from": 0, "to": 1, "size": ")" + bytes +
+        R"("}]}})";
+    return run_sgdsim({"traffic", traffic, "-c", cluster, "--format", "json"});
+  };
+  CHECK(Json::parse(ran("9000000000000000B").out)["makespan_ps"] == 9'000'000'000'000'000'000);
+  CHECK(ran("9300000000000000B").exit_code == 2);
+}
+
 TEST_CASE("flow: at one switch, flows are messages that share ports") {
   Random random(29);
   int compared = 0;

@@ -12,6 +12,7 @@
 namespace sgdsim {
 namespace {
 
+constexpr double most_of_clock = 0.999;
 constexpr std::size_t most_messages = 1 << 22;  // under way at a time, of some 300 bytes
 
 }  // namespace
@@ -324,8 +325,8 @@ void Flows::set_rate(uint32_t message, double rate, Time now) {
   rate = it.progress.rate;
   ++it.version;
   const double left_ps = it.progress.left_ps / rate;
-  // One that hardly flows never ends, unless it gets more.
-  if (rate <= 0 || left_ps > static_cast<double>((Time::last() - now).ps()) / 2) {
+  // One that hardly flows never ends, unless it gets more: not before the clock does, or nearly so.
+  if (rate <= 0 || left_ps > static_cast<double>((Time::last() - now).ps()) * most_of_clock) {
     forget_end(message);
     return;
   }
