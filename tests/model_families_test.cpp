@@ -33,6 +33,10 @@ constexpr int64_t mlp = 3 * 8 * 16;
 // Llama 4: as the index of the published files says;
 // Gemma 4: a factor of each layer, which is not trained, and 256 of rotation in the GGUF file;
 // Apertus: two numbers of the activation in each layer.
+// Of two the terms were added here. MiniCPM3: 73,448 h; 62 layers of 768 (h + 1 + 40 x 96) +
+// 288 h + 256 (1 + 40 x 128) + 40 x 64 h + 3 x 6,400 h + 2 h; h, which is 2,560. Qwen3.5: 2 x
+// 248,320 h; 15 of attention, h (2 x 8,192 + 1,024 + 8,192) + 512; 45 of states, h (12,288 + 8,192
+// + 128 + 8,192) + 4 x 12,288 + 256; 60 of 512 (h + 3 x 1,024 h) + 3 x 1,024 h + 3 h; h = 4,096.
 TEST_CASE("families: totals are the published ones, to the unit") {
   const Document document =
       Document::read(SGDSIM_SOURCE_DIR "/tests/data/hugging_face_models.json");
@@ -49,11 +53,19 @@ TEST_CASE("families: totals are the published ones, to the unit") {
     CHECK(read_transformer(Value(written, "written", "")) == plain);
     ++count;
   }
-  CHECK(count == 72);
+  CHECK(count == 74);
   const int64_t h = 1152;
   CHECK(27 * (4 * h * h + 4 * h + 2 * h * 4304 + 4304 + h + 4 * h) + 14 * 14 * 3 * h + h +
             4096 * h + 2 * h + h * 2560 + h ==
         419'816'304);
+}
+
+// The first two of RoBERTa's positions stand for what is left out, so that 512 of 514 are used.
+TEST_CASE("families: positions that no token has") {
+  const Transformer model = model_of(config("roberta", R"("max_position_embeddings": 514)"));
+  CHECK(model.positions == 514 + 1);
+  CHECK(model.longest == 512);
+  CHECK(model.sequence == 512);
 }
 
 TEST_CASE("families: special layers, by their terms") {
@@ -126,6 +138,18 @@ TEST_CASE("families: special layers, by their terms") {
          "n_shared_experts": 1, "moe_shared_expert_intermediate_size": 12, "moe_latent_size": 6)"),
        2 * attention + 3 * 2 * 6 * 16 + 2 * 8 * 6 + 3 * 8 + 3 + 2 * 8 * 12 + 2 * 8 * 16 + 4 * 8 +
            ends},
+      {"nemotron_h: as many layers as its list has",
+       R"({"model_type": "nemotron_h", "hidden_size": 8, "num_attention_heads": 2,
+         "num_key_value_heads": 1, "intermediate_size": 16, "vocab_size": 10,
+         "layers_block_type": ["attention", "mlp", "mlp"]})",
+       attention + 2 * 2 * 8 * 16 + 3 * 8 + ends},
+      {"ernie4_5_moe_vl: without experts of images",
+       R"({"model_type": "ernie4_5_moe_vl", "hidden_size": 8, "num_hidden_layers": 2,
+         "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 16,
+         "vocab_size": 10, "tie_word_embeddings": false, "moe_num_experts": [3, 5],
+         "moe_intermediate_size": [16, 6], "moe_k": 2, "moe_layer_start_index": [1, 0],
+         "moe_num_shared_experts": 0})",
+       2 * (attention + 16) + mlp + 3 * mlp + 3 * 8 + 3 + ends},
       {"kimi_linear: decays and gates by narrow vectors; latent attention in layer 4",
        config("kimi_linear", R"("kv_lora_rank": 3, "qk_nope_head_dim": 4, "qk_rope_head_dim": 2,
          "v_head_dim": 4, "linear_attn_config": {"num_heads": 2, "head_dim": 5,

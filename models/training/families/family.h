@@ -38,8 +38,10 @@ struct Family {
   bool experts_are_mlps = false;  // as wide as the MLP of a dense layer
   bool router_bias = false;
   bool is_latent = false;
+  bool values_are_parts = false;  // latent, as wide as heads of the hidden state if not said
   bool learns_positions = false;
-  int64_t more_positions = 0;  // learned ones that the file does not count
+  int64_t more_positions = 0;    // learned ones that the file does not count
+  int64_t unused_positions = 0;  // that it counts, and that no token has
   void (*read)(const Keys& keys, Transformer& model) = nullptr;  // what is special
 };
 

@@ -63,6 +63,8 @@ constexpr std::array aliases = {
     Alias{"glm4_moe_lite", "deepseek_v3"},
     Alias{"glm_moe_dsa", "deepseek_v32"},
     Alias{"ernie4_5_vl_moe_text", "ernie4_5_moe"},
+    Alias{"ernie4_5_moe_vl", "ernie4_5_moe"},
+    Alias{"ernie4_5_vl", "ernie4_5_moe"},
     Alias{"minimax_m1", "minimax"},
     Alias{"minimax_text_01", "minimax"},
     Alias{"MiniMaxText01", "minimax"},
@@ -199,13 +201,15 @@ void read_head_size(const Keys& keys, Transformer& model) {
   model.head_size = model.hidden / model.heads;
 }
 
-void read_latent_keys(const Keys& keys, Transformer& model) {
+void read_latent_keys(const Keys& keys, const Family& family, Transformer& model) {
   LatentAttention latent;
   latent.query_rank = keys.whole_or({"q_lora_rank"}, 0, 1, most_width);
   latent.kv_rank = keys.whole({"kv_lora_rank"}, 1, most_width);
   latent.plain_size = keys.whole({"qk_nope_head_dim"}, 1, most_heads);
   latent.rotary_size = keys.whole({"qk_rope_head_dim"}, 0, most_heads);
-  latent.value_size = keys.whole({"v_head_dim"}, 1, most_heads);
+  latent.value_size = family.values_are_parts && !keys.has("v_head_dim")
+                          ? model.hidden / model.heads
+                          : keys.whole({"v_head_dim"}, 1, most_heads);
   model.latent = latent;
   model.head_size = latent.plain_size + latent.rotary_size;
   model.kv_heads = model.heads;
@@ -217,7 +221,7 @@ void read_attention(const Keys& keys, const Family& family, Transformer& model) 
   model.kv_heads = keys.whole_or({"num_key_value_heads", "kv_n_heads", "multi_query_group_num"},
                                  model.heads, 1, most_heads);
   if (family.is_latent)
-    read_latent_keys(keys, model);
+    read_latent_keys(keys, family, model);
   else
     read_head_size(keys, model);
   const bool has_bias = family.bias_key == nullptr || keys.flag_or({family.bias_key}, false);
@@ -235,9 +239,10 @@ bool has_experts(const Keys& keys) {
 
 void read_mlp(const Keys& keys, const Family& family, Transformer& model) {
   const Names widths = {"intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim"};
-  model.mlp_width = family.mlp_times == 0
-                        ? keys.whole(widths, 1, most_width)
-                        : keys.whole_or(widths, family.mlp_times * model.hidden, 1, most_width);
+  // Where all layers have experts, files may not say how wide the others are.
+  const bool may_lack = family.mlp_times > 0 || (family.has_experts && !family.experts_are_mlps);
+  model.mlp_width = may_lack ? keys.whole_or(widths, family.mlp_times * model.hidden, 1, most_width)
+                             : keys.whole(widths, 1, most_width);
   model.gated = family.gated;
   model.mlp_bias =
       family.mlp_bias_key == nullptr ? family.mlp_bias : keys.flag_or({family.mlp_bias_key}, false);
@@ -248,7 +253,8 @@ void read_mlp(const Keys& keys, const Family& family, Transformer& model) {
 void read_positions(const Keys& keys, const Family& family, Transformer& model) {
   const Names lengths = {"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len",
                          "max_sequence_length",     "seq_length"};
-  model.longest = keys.whole_or(lengths, 0, 1, most_sequence);
+  model.longest = keys.whole_or(lengths, 0, 1 + family.unused_positions, most_sequence);
+  if (model.longest > 0) model.longest -= family.unused_positions;
   if (family.learns_positions)
     model.positions = keys.whole(lengths, 1, most_sequence) + family.more_positions;
   model.sequence = std::min(model.longest == 0 ? 4096 : model.longest, usual_sequence);
@@ -272,6 +278,20 @@ void read_predictions(const Keys& keys, Transformer& model) {
   }
 }
 
+// A list of all of them counts them, too.
+int64_t layers_of(const Keys& keys) {
+  const Names names = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"};
+  const std::string list = "layers_block_type";
+  if (keys.first(names) != nullptr || !keys.has(list))
+    return keys.whole(names, 1, most_model_layers);
+  const Value all = keys.value().child(list);
+  const auto count = static_cast<int64_t>(all.size());
+  if (count < 1 || count > most_model_layers)
+    all.fail("expected from 1 to " + std::to_string(most_model_layers) + " layers, got " +
+             std::to_string(count));
+  return count;
+}
+
 Transformer read_family(const Value& value, const Family& family) {
   const Keys keys(value, family.otherwise);
   if (!family.has_experts && !family.may_have_experts)
@@ -281,8 +301,7 @@ Transformer read_family(const Value& value, const Family& family) {
   model.name = keys.text_or("_name_or_path", "");
   if (model.name.empty()) model.name = family.name;
   model.hidden = keys.whole({"hidden_size", "n_embd", "d_model", "n_embed"}, 1, most_width);
-  model.layers =
-      keys.whole({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, 1, most_model_layers);
+  model.layers = layers_of(keys);
   model.vocabulary = keys.whole({"vocab_size", "padded_vocab_size"}, 1, most_vocabulary);
   model.tied = keys.flag_or({"tie_word_embeddings"}, false);
   model.norm = family.norm;
@@ -320,6 +339,22 @@ Transformer read_wrapped(const Value& value, const std::string& name) {
   return model;
 }
 
+// ERNIE's models of texts and images have experts for each, in pairs of numbers.
+Transformer read_text_part(const Value& value, const Family& family) {
+  Json json = value.json();
+  bool is_pair = false;
+  for (auto& [name, one] : json.items())
+    if (name.starts_with("moe_") && one.is_array() && one.size() == 2) {
+      one = Json(one.front());
+      is_pair = true;
+    }
+  Transformer model = read_family(Value(json, value.file(), value.path()), family);
+  model.notes.emplace_back(is_pair ? "only the language model is read; experts of images, and what "
+                                     "makes vectors of images, are left out"
+                                   : "only the language model is read");
+  return model;
+}
+
 }  // namespace
 
 const std::vector<std::string>& hugging_face_families() {
@@ -336,7 +371,11 @@ const std::vector<std::string>& hugging_face_families() {
 
 Transformer read_hugging_face(const Value& value) {
   if (const auto name = wrapper_of(value.json())) return read_wrapped(value, *name);
-  return read_family(value, family_of(value.child("model_type")));
+  const Family& family = family_of(value.child("model_type"));
+  if (value.child("model_type").text().find("_vl") != std::string::npos &&
+      family.name == "ernie4_5_moe")
+    return read_text_part(value, family);
+  return read_family(value, family);
 }
 
 }  // namespace sgdsim
