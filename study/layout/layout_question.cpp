@@ -243,7 +243,8 @@ Fields layout_fields(LayoutWords& words) {
              {"gpu", words.gpu, "a GPU of `sgdsim list gpus`, or a GPU file (default: h100)"},
              Field("sequence", words.sequence, "tokens of a sequence (default: the model's own)")
                  .from(1, most_sequence),
-             Field("global_batch", words.batch, "sequences of a step (default: one for each GPU)")
+             Field("global_batch", words.batch,
+                   "sequences of a step (default: one for each GPU, or what a given layout says)")
                  .from(1, most_global_batch),
              Field("precision", words.precision,
                    "precision of matrix products in layers: bf16 (default), fp8 or nvfp4")
