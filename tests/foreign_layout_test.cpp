@@ -6,6 +6,7 @@
 #include "sim/core/error.h"
 #include "study/layout/layout_files.h"
 #include "tests/run_program.h"
+#include "tests/texts.h"
 
 namespace sgdsim {
 namespace {
@@ -36,7 +37,8 @@ TEST_CASE("foreign layouts: one file of each program") {
   CHECK(to_text(of_file("deepspeed.json", 16, "llama3.1_8b").layout) == "dp16 mbs2 ga8 zero3");
   // Of 64 GPUs, 8 of a replica; sequences of a pipeline go one by one.
   const ForeignLayout titan = of_file("torchtitan.toml", 64, "llama3.1_8b");
-  CHECK(to_text(titan.layout) == "tp2 pp4 vp2 dp8 ga8 zero3 sp recompute=full kernels=eager");
+  CHECK(to_text(titan.layout) ==
+        "tp2 pp4 vp2 dp8 ga8 zero3 sp recompute=full reshard=off kernels=eager");
   CHECK(titan.sequence == 4096);
 }
 
@@ -54,6 +56,18 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
        "tp2 etp2 dp8 zero0 accumulate=apart"},
       {two + "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads",
        "tp2 etp2 dp8 zero2"},
+      // Its shards are none where nobody says which; those of PyTorch are all.
+      {two + "--use-megatron-fsdp --overlap-grad-reduce", "tp2 etp2 dp8 zero0"},
+      {two + "--use-torch-fsdp2", "tp2 etp2 dp8 zero3"},
+      {two + "--context-parallel-size 2 --cp-comm-type a2a --overlap-grad-reduce",
+       "tp2 cp2 etp2 dp4 zero0 context=ulysses"},
+      {two + "--context-parallel-size 2 --cp-comm-type all_gather --overlap-grad-reduce",
+       "tp2 cp2 etp2 dp4 zero0 context=gather"},
+      {two + "--context-parallel-size 2 --cp-comm-type p2p p2p --overlap-grad-reduce",
+       "tp2 cp2 etp2 dp4 zero0"},
+      // 8 of 32 layers are a quarter.
+      {two + "--cpu-offloading-num-layers 8 --overlap-grad-reduce",
+       "tp2 etp2 dp8 zero0 offload=activations:25"},
       {two + "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1 "
              "--overlap-grad-reduce",
        "tp2 etp2 dp8 zero0 recompute=full"},
@@ -72,6 +86,20 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
       {R"({"train_batch_size": 16, "zero_optimization": {"stage": 2, "offload_optimizer":
           {"device": "cpu"}}})",
        "dp16 zero2 offload=optimizer"},
+      // torchtitan splits experts by tp where they have no ranks of their own, or as it says.
+      {"[parallelism]\ntensor_parallel_degree = 4", "tp4 etp4 dp4 zero3 sp kernels=compiled"},
+      {"[parallelism]\ntensor_parallel_degree = 4\nexpert_parallel_degree = 2",
+       "tp4 ep2 dp4 zero3 sp kernels=compiled"},
+      {"[parallelism]\ntensor_parallel_degree = 4\nexpert_parallel_degree = 2\n"
+       "expert_tensor_parallel_degree = 4",
+       "tp4 ep2 etp4 dp4 zero3 sp kernels=compiled"},
+      // DeepSpeed exchanges under the backward pass by itself with stage 3 alone.
+      {R"({"train_batch_size": 16, "zero_optimization": {"stage": 1}})", "dp16 zero1 overlap=off"},
+      {R"({"train_batch_size": 16, "zero_optimization": {"stage": 1, "overlap_comm": true}})",
+       "dp16 zero1"},
+      {R"({"train_batch_size": 16, "zero_optimization": {"stage": 3,
+          "zero_hpz_partition_size": 1}, "pipeline": {"stages": 2}})",
+       "pp2 dp8 ga2 zero3"},
   };
   for (const Row& row : rows) {
     INFO(row.flags);
@@ -88,7 +116,11 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
        "dp16 zero3 hsdp8"},
       {titan + "8\n[compile]\nenable = true\ncomponents = [\"loss\"]",
        "dp16 zero3 hsdp8 kernels=eager"},
-      {titan + "1\ncontext_parallel_degree = 8", "cp8 dp2 zero3 kernels=eager"},
+      {titan + "1\ncontext_parallel_degree = 8", "cp8 dp2 zero3 context=gather kernels=eager"},
+      {titan + "1\ncontext_parallel_degree = 8\ncontext_parallel_rotate_method = \"alltoall\"",
+       "cp8 dp2 zero3 kernels=eager"},
+      {titan + "8\nfsdp_reshard_after_forward = \"never\"",
+       "dp16 zero3 hsdp8 reshard=off kernels=eager"},
       {two + "--use-distributed-optimizer --num-distributed-optimizer-instances 2 "
              "--overlap-grad-reduce",
        "tp2 dp8 zero1 hsdp2"},
@@ -98,6 +130,29 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
     INFO(row.flags);
     CHECK(to_text(of_text(row.flags, 16, "llama3.1_8b").layout) == row.layout);
   }
+}
+
+TEST_CASE("foreign layouts: what no word of a layout says is noted") {
+  const std::string two = "--tensor-model-parallel-size 2 ";
+  const std::string selective = two + "--recompute-granularity selective --recompute-modules ";
+  for (const auto& [text, note] : std::vector<std::pair<std::string, std::string>>{
+           {two + "--use-tp-pp-dp-mapping", "use-tp-pp-dp-mapping is not modelled"},
+           {two + "--overlap-moe-expert-parallel-comm", "overlap-moe-expert-parallel-comm is not"},
+           {two + "--fp8-format hybrid", "fp8-format is not taken over; --precision fp8"},
+           {"model:\n  tensor_model_parallel_size: 2\n  fp8: e4m3\n",
+            "model.fp8 is not taken over"},
+           {"[model]\nconverters = [\"float8\"]\n[training]\nseq_len = 64\n",
+            "model.converters is not taken over"},
+           {R"({"zero_optimization": {"stage": 3, "zero_quantized_weights": true}})",
+            "zero_optimization.zero_quantized_weights is not priced"},
+           {R"({"zero_optimization": {"stage": 2}})", "zero2 without it is not modelled"},
+           {selective + "core_attn", "selective recomputation has no effect"},
+           {selective + "mlp core_attn moe", "recomputation of mlp, moe alone is not priced"}}) {
+    INFO(text);
+    CHECK(has_note(of_text(text, 16, "llama3.1_8b"), note));
+  }
+  const std::string off = "model:\n  tensor_model_parallel_size: 2\n  fp8: null\n";
+  CHECK_FALSE(has_note(of_text(off, 16, "llama3.1_8b"), "fp8"));
 }
 
 TEST_CASE("foreign layouts: what is computed again, and zero bubble") {
@@ -116,7 +171,7 @@ TEST_CASE("foreign layouts: what is computed again, and zero bubble") {
   const std::string every =
       "\"\n[activation_checkpoint]\nmode = \"selective\"\n"
       "selective_ac_option = \"";
-  const std::string sharded = "pp2 dp8 zero3";
+  const std::string sharded = "pp2 dp8 zero3";  // and weights stay where a pipeline is
   const std::vector<Row> recomputed = {
       {stages + "block --recompute-num-layers 3", of_two + "block:3"},
       {stages + "block --recompute-num-layers 16", of_two + "full"},
@@ -141,7 +196,7 @@ TEST_CASE("foreign layouts: what is computed again, and zero bubble") {
     const bool is_titan = row.flags.starts_with("[");
     const std::string text = row.flags + (is_titan ? "\"" : "");
     CHECK(to_text(of_text(text, 16, "llama3.1_8b").layout) ==
-          row.layout + (is_titan ? " kernels=eager" : ""));
+          row.layout + (is_titan ? " reshard=off kernels=eager" : ""));
   }
 }
 
@@ -175,8 +230,13 @@ TEST_CASE("foreign layouts: what is refused") {
        "--mtp-num-layers: expected a whole number from 1 to 16"},
       {R"({"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "nvme"}}})",
        "is not modelled"},
-      {"--micro-batch-size 1 --use-torch-fsdp2 --data-parallel-sharding-strategy all",
+      {"--micro-batch-size 1 --use-megatron-fsdp --data-parallel-sharding-strategy all",
        "unknown strategy \"all\""},
+      {"--micro-batch-size 1 --context-parallel-size 2 --cp-comm-type a2a+p2p",
+       "--cp-comm-type: unknown exchange that is modelled \"a2a+p2p\""},
+      {"[parallelism]\ncontext_parallel_degree = 2\ncontext_parallel_rotate_method = \"ring\"",
+       "unknown method \"ring\""},
+      {"[parallelism]\nfsdp_reshard_after_forward = \"no\"", "unknown value \"no\""},
       {"--micro-batch-size 1 --recompute-granularity full --recompute-method blocks",
        "--recompute-method: unknown method \"blocks\""},
       {"--micro-batch-size 1 --recompute-granularity full --recompute-num-layers 0",

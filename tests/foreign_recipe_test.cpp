@@ -58,7 +58,7 @@ def llama_70b_other_config(scheme: str = "lora") -> ConfigContainer:
         cfg.train.micro_batch_size = 2
     return cfg
 
-def llama_70b_branch_config(scheme: str = "lora") -> ConfigContainer:
+def llama_70b_branch_config(scheme: str) -> ConfigContainer:
     cfg = llama_70b_pretrain_config()
     if scheme == "lora":
         cfg.model.context_parallel_size = 1

@@ -95,6 +95,63 @@ TEST_CASE("foreign scripts: variables of MLPerf") {
   }
 }
 
+// The branch whose test holds; nobody gives arguments or an environment.
+TEST_CASE("foreign scripts: tests that are known") {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"A=x\nif [ \"$A\" = x ]; then B=8; else B=4; fi", "8"},
+      {"A=x\nif [[ $A != x ]]\nthen\n  B=8\nelif [ \"$A\" == \"x\" ]; then B=2\nelse B=4\nfi", "2"},
+      {"A=9\nif [ $A -ge 8 ] && [ $A -lt 16 ]; then B=8; else B=4; fi", "8"},
+      {"A=9\nif [[ $A -gt 16 || ( $A -eq 1 ) ]]; then B=8; fi\nB=${B:-4}", "$"},
+      {"A=9\nif ! [ $A -ne 9 ]; then B=8; else B=4; fi", "8"},
+      {"B=4\n[ -z \"$C\" ] && B=8", "8"},
+      {"B=4\n[ -n \"${C:-}\" ] && B=8", "4"},
+      {"C=1\nB=4\n[ -z \"$C\" ] || B=8", "8"},
+      {": \"${B:=8}\"\n: ${B:=4}", "8"},
+      {"mkdir -p x && B=8 || exit 1", "8"},
+      {"B=4\nwhile [[ $# -gt 0 ]]; do\n  case $1 in --b) B=$2; shift 2;; esac\ndone", "4"},
+      {"A=b\ncase \"$A\" in\n  a) B=4 ;;\n  b|c) B=8 ;;\n  *) B=2 ;;\nesac", "8"},
+      {"f() {\n  if [ 1 = 1 ]; then B=8; fi\n}", "8"},
+      {"B=4\nif [ 1 = 2 ]; then\n  if [ 1 = 1 ]; then B=8; fi\nfi", "4"}};
+  for (const auto& row : rows) {
+    INFO(row.first);
+    const std::string script = row.first + "\nrun --size $B";
+    if (row.second == "$")
+      CHECK(holds(refusal_of([&] { value_of(script); }), "is set below an if"));
+    else
+      CHECK(value_of(script) == row.second);
+  }
+}
+
+TEST_CASE("foreign scripts: flags of lists that commands take") {
+  CHECK(value_of("A=\"--size 4\"\nif [ 1 = 2 ]; then A=\"$A --size 8\"; fi\nrun $A") == "4");
+  CHECK(value_of("A=(--size 4)\nA+=(\n  --size 8  # more\n)\nrun \"${A[@]}\" --y") == "8");
+  CHECK(value_of("A=\"--size 4\"\nUNUSED=\"--size 8\"\nrun $A --y 3") == "4");
+  CHECK(value_of("bash -c \"run --size 4 --y\"") == "4");
+  CHECK(value_of("run --size\necho 4") == "true");
+  // Below a test that is not known: what both branches say, and what they do not.
+  const std::string unknown = "if [ \"$1\" = a ]; then A=\"--size 4\"; else A=\"--size ";
+  CHECK(holds(refusal_of([&] { value_of(unknown + "8\"; fi\nrun $A"); }),
+              "f: line 1: --size: is set below an if"));
+  CHECK(value_of("run --size 4\n[ -f x ] && run --size 4") == "4");
+  CHECK(holds(refusal_of([&] { value_of("A=$(cat x)\n[ $A = 1 ] && B=\"--size 4\"\nrun $B"); }),
+              "--size: is set below an if"));
+  // Nested as nobody nests, and doubled as nobody doubles.
+  std::string deep;
+  for (int i = 0; i < 50'000; ++i) deep += "if [ 1 = 1 ]; then ( ";
+  CHECK_NOTHROW(FlatSettings::read(deep + "run --size 4", "f"));
+  std::string doubled = "A=\"--size 4\"\n";
+  for (int i = 0; i < 60; ++i) doubled += "A=\"$A $A\"\n";
+  CHECK_NOTHROW(FlatSettings::read(doubled + "run $A", "f"));
+}
+
+TEST_CASE("foreign scripts: what stands for variables of MLPerf") {
+  CHECK(to_text(script_read(": \"${TENSOR_MODEL_PARALLEL:=4}\"\n"
+                            "if [ $TENSOR_MODEL_PARALLEL -gt 2 ]; then\n"
+                            "  export PIPELINE_MODEL_PARALLEL=2\nfi\n",
+                            16, "llama3.1_8b")
+                    .layout) == "tp4 pp2 dp2 zero1 sp");
+}
+
 TEST_CASE("foreign scripts: references of YAML") {
   const std::string text =
       "sizes:\n  tp: 4\n  again: ${sizes.tp}\nmodel:\n  micro_batch_size: 1\n"

@@ -141,7 +141,7 @@ TEST_CASE("foreign stages: settings of programs") {
       {"[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_layers_per_stage = 9\n"
        "pipeline_parallel_schedule = \"Interleaved1F1B\"\n"
        "pipeline_parallel_first_stage_less_layers = 1\n[training]\nlocal_batch_size = 4",
-       "llama3.1_8b", "pp2 vp2 dp8 ga4 zero3 stages=8+9+8+7 kernels=eager"},
+       "llama3.1_8b", "pp2 vp2 dp8 ga4 zero3 reshard=off stages=8+9+8+7 kernels=eager"},
   };
   for (const Row& row : rows) {
     INFO(row.text);

@@ -12,38 +12,71 @@
 #include "sim/core/foreign_json.h"
 #include "sim/core/named.h"
 #include "study/layout/python_settings.h"
+#include "study/layout/shell_script.h"
 #include "study/layout/shell_settings.h"
+#include "study/layout/table_settings.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr std::size_t most_bytes = 4'000'000;
 
+// At the beginning of a word, of a text in quotes, or of a list.
 bool has_flags(const std::string& text) {
-  std::istringstream words(text);
-  for (std::string word; words >> word;)
-    if (word.size() > 3 && word.starts_with("--") && std::isalpha(word[2]) != 0) return true;
-  return false;
-}
-
-// "export NAME=value" of a script without flags.
-bool has_exports(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("export ") && line.find('=') != std::string::npos) return true;
-  return false;
-}
-
-// "[parallelism]": a table of TOML.
-bool has_table(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::string bare = trimmed(without_comment(line));
-    if (bare.size() > 2 && bare.front() == '[' && bare.back() == ']' &&
-        is_setting_name(trimmed(bare.substr(1, bare.size() - 2))))
+  for (std::size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at + 2)) {
+    const bool is_start =
+        at == 0 || std::string(" \t\n\"'(=").find(text[at - 1]) != std::string::npos;
+    const std::size_t next = at + 2;
+    if (is_start && next + 1 < text.size() &&
+        std::isalpha(static_cast<unsigned char>(text[next])) != 0 &&
+        std::isspace(static_cast<unsigned char>(text[next + 1])) == 0)
       return true;
   }
   return false;
+}
+
+// In YAML there may be other flags, in scripts that it holds.
+bool has_flags_of_layouts(const std::string& text) {
+  for (const char* flag : {"--tensor-model-parallel-size", "--pipeline-model-parallel-size",
+                           "--context-parallel-size", "--micro-batch-size"})
+    if (text.find(flag) != std::string::npos) return true;
+  return false;
+}
+
+bool has_line(const std::string& text, bool (*is_one)(const std::string&)) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (is_one(trimmed(without_comment(line)))) return true;
+  return false;
+}
+
+// "export NAME=value" or ": ${NAME:=value}" of a script without flags.
+bool is_export(const std::string& line) {
+  return (line.starts_with("export ") || line.starts_with(": \"$") || line.starts_with(": $")) &&
+         line.find('=') != std::string::npos;
+}
+
+// "[parallelism]": a table of TOML.
+bool is_table(const std::string& line) {
+  return line.size() > 2 && line.front() == '[' && line.back() == ']' &&
+         is_setting_name(trimmed(line.substr(1, line.size() - 2)));
+}
+
+// "training.seq_len = 1", where no table is.
+bool is_assignment(const std::string& line) {
+  const std::size_t sign = line.find(" = ");
+  return sign != std::string::npos && is_setting_name(line.substr(0, sign));
+}
+
+// "{model: {...": braces of YAML, whose names need no quotes. JSON has quotes or a comment there.
+bool is_braces_of_yaml(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n", text.find('{') + 1);
+  return first != std::string::npos && std::isalpha(static_cast<unsigned char>(text[first])) != 0;
+}
+
+bool is_named(const std::string& file, std::initializer_list<const char*> endings) {
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](const char* ending) { return file.ends_with(ending); });
 }
 
 }  // namespace
@@ -56,106 +89,86 @@ FlatSettings FlatSettings::read(const std::string& text, const std::string& file
     throw InputError(file, "expected a configuration of at most " + std::to_string(most_bytes) +
                                " bytes, got " + std::to_string(text.size()));
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) throw InputError(file, "it is empty");
-  if (first_of_json(text) == '{') {
+  const bool is_yaml = is_named(file, {".yaml", ".yml"}) && !has_flags_of_layouts(text);
+  if (first_of_json(text) == '{' && !is_yaml && !is_braces_of_yaml(text)) {
     settings.kind_ = Kind::json;
     settings.read_members(foreign_json(text, file), "");
   } else if (!recipe.empty() || is_python(text)) {
     settings.kind_ = Kind::python;
     settings.read_python(text, recipe);
-  } else if (has_table(text)) {
+  } else if (is_named(file, {".toml"}) || (!is_yaml && has_line(text, is_table))) {
     settings.kind_ = Kind::toml;
-    settings.read_tables(text);
-  } else if (has_flags(text) || has_exports(text)) {
+    settings.read_tables(toml_settings(text, file));
+  } else if (is_named(file, {".sh"}) ||
+             (!is_yaml && (has_flags(text) || has_line(text, is_export)))) {
     settings.read_flags(text);
+  } else if (!is_yaml && has_line(text, is_assignment)) {
+    settings.kind_ = Kind::toml;
+    settings.read_tables(toml_settings(text, file));
   } else {
     settings.kind_ = Kind::yaml;
-    settings.read_tables(text);
+    settings.read_tables(yaml_settings(text, file));
   }
   return settings;
 }
 
 void FlatSettings::read_flags(const std::string& text) {
-  ShellWords shell;
-  std::istringstream lines(text);
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) shell.add_line(line, ++number);
-  const auto& words = shell.words();
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const auto& [word, line] = words[i];
-    if (!word.starts_with("--") || word.size() < 3) continue;
-    std::string name = word.substr(2);
-    std::string value = "true";
-    if (const std::size_t equals = name.find('='); equals != std::string::npos) {
-      value = name.substr(equals + 1);
-      name = name.substr(0, equals);
-    } else if (i + 1 < words.size() && !words[i + 1].first.starts_with("--")) {
-      value = words[i + 1].first;
-    }
+  const ShellScript script = shell_script(text);
+  const auto is_flag = [](const ShellWord& word) {
+    return word.text.starts_with("--") && word.text.size() > 2;
+  };
+  for (std::size_t i = 0; i < script.words.size(); ++i) {
+    if (!is_flag(script.words[i])) continue;
+    ShellWord value = script.words[i];
+    std::string name = value.text.substr(2);
+    const std::size_t equals = name.find('=');
+    std::vector<std::string> all;
+    if (equals != std::string::npos) all.push_back(name.substr(equals + 1));
+    name = name.substr(0, equals);
     std::replace(name.begin(), name.end(), '_', '-');
-    set(name, value, line);
+    for (; i + 1 < script.words.size() && !script.words[i + 1].text.empty() &&
+           !is_flag(script.words[i + 1]);
+         ++i) {
+      if (all.empty() && equals == std::string::npos)
+        value.may_differ = value.may_differ || script.words[i + 1].may_differ;
+      all.push_back(script.words[i + 1].text);
+    }
+    value.text = all.empty() ? "true" : all.front();
+    set(name, value);
+    lists_[name] = all;
   }
-  for (const auto& [name, assigned] : shell.variables())
-    if (std::isupper(static_cast<unsigned char>(name.front())) != 0)
-      set(name, assigned.first, assigned.second);
+  for (const auto& [name, value] : script.variables)
+    if (std::isupper(static_cast<unsigned char>(name.front())) != 0) set(name, value);
 }
 
-// YAML by its indentation, TOML by its [tables].
-void FlatSettings::read_tables(const std::string& text) {
-  std::istringstream lines(text);
-  std::vector<std::pair<std::size_t, std::string>> above;  // indentation and name
-  std::string table;
-  int number = 0;
-  for (std::string raw; std::getline(lines, raw);) {
-    ++number;
-    const std::string line = without_comment(raw);
-    const std::string bare = trimmed(line);
-    const bool is_toml = kind_ == Kind::toml;
-    if (!is_toml && bare.starts_with("-") && bare != "---" && !above.empty()) {
-      std::string path;
-      for (const auto& [unused, part] : above) path += (path.empty() ? "" : ".") + part;
-      lists_[path].push_back(unquoted(bare.substr(1)));
-      lines_.emplace(path, number);
-    }
-    if (bare.empty() || bare == "---" || bare.front() == '-') continue;
-    if (is_toml && bare.front() == '[') {
-      if (bare.back() == ']') table = trimmed(bare.substr(1, bare.size() - 2));
-      continue;
-    }
-    const std::size_t sign = bare.find(is_toml ? '=' : ':');
-    if (sign == std::string::npos) continue;
-    const std::string name = unquoted(bare.substr(0, sign));
-    const std::string value = unquoted(bare.substr(sign + 1));
-    if (!is_setting_name(name)) continue;
-    if (is_toml) {
-      set(table.empty() ? name : table + "." + name, value, number);
-      continue;
-    }
-    const std::size_t indent = line.find_first_not_of(" \t");
-    while (!above.empty() && above.back().first >= indent) above.pop_back();
-    std::string path;
-    for (const auto& [unused, part] : above) path += part + ".";
-    if (value.empty() && !(above.empty() && name == "ConfigContainer"))  // whose members these are
-      above.emplace_back(indent, name);
-    else if (value.empty())
-      continue;
-    else
-      set(path + name, value, number);
-  }
+void FlatSettings::set(const std::string& name, const ShellWord& word) {
+  const auto before = values_.find(name);
+  const bool is_same = before != values_.end() && before->second == word.text;
+  if (word.may_differ && !is_same) in_branches_.insert(name);
+  if (!word.may_differ) in_branches_.erase(name);
+  set(name, word.text, word.line);
+}
+
+void FlatSettings::read_tables(const std::vector<TableSetting>& all) {
+  // Its members are those of the whole.
+  constexpr std::string_view whole = "ConfigContainer.";
+  for (const TableSetting& one : all)
+    set(one.name.substr(one.name.starts_with(whole) ? whole.size() : 0), one.value, one.line);
   if (kind_ == Kind::yaml) resolve_references();
 }
 
 void FlatSettings::read_python(const std::string& text, const std::string& recipe) {
-  const auto blocks = python_blocks(text);
-  const auto says_layout = [&](const std::string& name) {
-    for (const auto& [key, setting] : all_settings(blocks, name))
+  const auto recipes = python_recipes(text, file_);
+  const auto says_layout = [](const PythonRecipe& one) {
+    for (const auto& [key, setting] : one.settings)
       for (const char* size : {"tensor_model_parallel_size", "pipeline_model_parallel_size",
                                "context_parallel_size", "micro_batch_size"})
         if (key.ends_with(size)) return true;
     return false;
   };
   std::vector<std::string> names;
-  for (const auto& [name, block] : blocks)
-    if (says_layout(name)) names.push_back(name);
+  for (const auto& [name, one] : recipes)
+    if (says_layout(one)) names.push_back(name);
   std::string chosen = recipe;
   if (names.empty())
     throw InputError(file_,
@@ -175,11 +188,13 @@ void FlatSettings::read_python(const std::string& text, const std::string& recip
   } else if (std::find(names.begin(), names.end(), recipe) == names.end()) {
     throw InputError(file_, unknown_name("recipe", recipe, names));
   }
-  missing_ = missing_parents(blocks, chosen);
-  for (const auto& [name, setting] : all_settings(blocks, chosen)) {
+  missing_ = recipes.at(chosen).missing;
+  for (const auto& [name, setting] : recipes.at(chosen).settings) {
     set(name, setting.value, setting.line);
-    // Adapters are set where a recipe has some.
-    if (setting.is_in_branch && !name.starts_with("peft.")) in_branches_.insert(name);
+    // Adapters are set where a recipe has some, and are what their function is called.
+    const bool are_adapters = name == "peft" || name.starts_with("peft.");
+    if (setting.is_in_branch && !are_adapters) in_branches_.insert(name);
+    if (!setting.is_known && name != "peft") unknown_.insert(name);
   }
 }
 
@@ -226,7 +241,7 @@ void FlatSettings::read_members(const Json& json, const std::string& prefix) {
   for (const auto& [name, value] : json.items()) {
     if (value.is_object())
       read_members(value, prefix + name + ".");
-    else if (!value.is_array() && !value.is_null())
+    else if (!value.is_null())
       set(prefix + name,
           value.is_string()   ? value.get<std::string>()
           : value.is_number() ? text_of_number(value)
@@ -248,13 +263,16 @@ std::optional<std::string> FlatSettings::find(const std::string& name) const {
     return std::nullopt;
   if (in_branches_.contains(name))
     fail(name, "is set below an if, so that its value is not known; say the layout in words");
+  if (unknown_.contains(name))
+    fail(name, "is \"" + found->second +
+                   "\", which is not known without running it; write its value there");
   return found->second;
 }
 
 std::optional<std::vector<std::string>> FlatSettings::list(const std::string& name) const {
-  if (const auto found = lists_.find(name); found != lists_.end()) return found->second;
   auto value = find(name);
   if (!value) return std::nullopt;
+  if (const auto found = lists_.find(name); found != lists_.end()) return found->second;
   if (value->starts_with("[") && value->ends_with("]"))
     *value = value->substr(1, value->size() - 2);
   std::vector<std::string> all;

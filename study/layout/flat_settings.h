@@ -3,7 +3,6 @@
 // TOML, JSON, and what recipes in Python assign.
 //
 // Only what such files are made of is read: words, numbers, flags, tables and lists of them.
-// Anchors and blocks of text are passed over, because nothing that is asked for here is one.
 #pragma once
 
 #include <map>
@@ -13,6 +12,8 @@
 #include <vector>
 
 #include "sim/core/json.h"
+#include "study/layout/shell_script.h"
+#include "study/layout/table_settings.h"
 
 namespace sgdsim {
 
@@ -27,9 +28,7 @@ class FlatSettings {
   Kind kind() const { return kind_; }
   const std::string& file() const { return file_; }
   bool has(const std::string& name) const { return values_.contains(name); }
-  // Of YAML: a list in lines of its own below it, which find() passes over.
-  bool is_list(const std::string& name) const { return lists_.contains(name); }
-  // Words of such a list, or of one in brackets; nothing where it is not there.
+  // Words of a list, which as a value is "[a, b]"; nothing where it is not there.
   std::optional<std::vector<std::string>> list(const std::string& name) const;
   // Nothing where it is not there, or null.
   std::optional<std::string> find(const std::string& name) const;
@@ -45,18 +44,20 @@ class FlatSettings {
 
  private:
   void read_flags(const std::string& text);
-  void read_tables(const std::string& text);
+  void read_tables(const std::vector<TableSetting>& all);
   void resolve_references();
   void read_python(const std::string& text, const std::string& recipe);
   void read_members(const Json& json, const std::string& prefix);
   void set(const std::string& name, const std::string& value, int line);
+  void set(const std::string& name, const ShellWord& word);
 
   std::string file_;
   Kind kind_ = Kind::flags;
   std::map<std::string, std::string> values_;
   std::map<std::string, int> lines_;
-  std::map<std::string, std::vector<std::string>> lists_;
-  std::set<std::string> in_branches_;  // of Python: set below an if
+  std::map<std::string, std::vector<std::string>> lists_;  // of flags: all words behind one
+  std::set<std::string> in_branches_;  // of Python and of scripts: set below an if
+  std::set<std::string> unknown_;      // and what only running it would tell
   std::set<std::string> missing_;
 };
 

@@ -1,7 +1,8 @@
 // One function per program; what they have in common is how sizes make micro-batches.
 #include "study/layout/foreign_layout.h"
 
-#include "sim/core/product.h"
+#include <functional>
+
 #include "study/layout/foreign_reader.h"
 #include "study/layout/foreign_tuning.h"
 
@@ -24,8 +25,8 @@ class Reader : public ForeignReader {
     layout.expert = size({"expert-model-parallel-size"});
     set_expert_parts({"expert-tensor-parallel-size"});
     layout.predictions = whole({"mtp-num-layers"}, 1, most_predictions);
-    refuse({"optimizer-offload-fraction"});
-    if (flag({"optimizer-cpu-offload"})) layout.offload.of = OffloadOf::optimizer;
+    read_offload(settings_, model_, found_);
+    exchange_context({"cp-comm-type"});
     layout.chunks = size({"num-virtual-stages-per-pipeline-rank"});
     set_stages_of({{"account-for-embedding-in-pipeline-split"},
                    {"account-for-loss-in-pipeline-split"},
@@ -36,21 +37,27 @@ class Reader : public ForeignReader {
                    {"num-layers-per-virtual-pipeline-stage"}});
     layout.sequence_parallel = flag({"sequence-parallel"}) && layout.tensor > 1;
     layout.zero = flag({"use-distributed-optimizer"}) ? 1 : 0;
-    if (flag({"use-megatron-fsdp", "use-custom-fsdp", "use-torch-fsdp2"}))
-      layout.zero = zero_of_sharding("data-parallel-sharding-strategy");
+    if (flag({"use-megatron-fsdp", "use-custom-fsdp"}))
+      layout.zero = zero_of_sharding({"data-parallel-sharding-strategy"}, 0);
+    if (flag({"use-torch-fsdp2"})) layout.zero = 3;
     layout.shard_copies = size({"num-distributed-optimizer-instances"});
     layout.overlaps = layout.zero > 1 || flag({"overlap-grad-reduce"});
     layout.half_gradients = flag({"grad-reduce-in-bf16"});
     layout.adds_apart = layout.zero <= 1 && flag({"no-gradient-accumulation-fusion"});
-    recompute({"recompute-granularity"}, {"recompute-num-layers"}, {"recompute-method"});
+    recompute({"recompute-granularity"}, {"recompute-num-layers"}, {"recompute-method"},
+              {"recompute-modules"});
     found_.sequence = whole({"seq-length"});
     batches({"micro-batch-size"}, {"global-batch-size"}, named_gpus());
     return found_;
   }
 
-  // Megatron-Bridge has the same names, in other tables and as recipes in Python.
-  ForeignLayout nemo(bool is_bridge) {
-    found_.program = is_bridge ? "Megatron-Bridge" : "NeMo";
+  // Megatron-Bridge has the same names, in other tables and as recipes in Python, and so has
+  // Megatron-LM where it takes YAML.
+  ForeignLayout nemo(const std::string& program) {
+    found_.program = program;
+    const bool is_bridge = program == "Megatron-Bridge";
+    const bool is_megatron = program == "Megatron-LM";
+    refuse_elsewhere();
     Layout& layout = found_.layout;
     layout.tensor = size(in_nemo("tensor_model_parallel_size"));
     layout.pipeline = size(in_nemo("pipeline_model_parallel_size"));
@@ -65,7 +72,7 @@ class Reader : public ForeignReader {
                    in_nemo("num_layers_in_last_pipeline_stage"),
                    in_nemo("pipeline_model_parallel_layout"),
                    in_nemo("virtual_pipeline_model_parallel_size"),
-                   {}});
+                   in_nemo("num_layers_per_virtual_pipeline_stage")});
     const bool says_sp = settings_.find_any(in_nemo("sequence_parallel")).has_value();
     layout.sequence_parallel =
         (flag(in_nemo("sequence_parallel")) || (is_bridge && !says_sp)) && layout.tensor > 1;
@@ -73,25 +80,33 @@ class Reader : public ForeignReader {
     if (is_bridge && layout.tensor > 1 && !says_sp)
       found_.notes.emplace_back("sequence_parallel is not said and taken to be on");
     const Names overlap = {"model.optim.overlap_grad_sync", "optim.overlap_grad_sync",
-                           "ddp.overlap_grad_reduce", "comm_overlap.overlap_grad_reduce"};
-    layout.overlaps = layout.zero > 1 || !settings_.find_any(overlap) || flag(overlap);
+                           "ddp.overlap_grad_reduce",       "comm_overlap.overlap_grad_reduce",
+                           "overlap_grad_reduce",           "ARGS.overlap_grad_reduce"};
+    const bool says_overlap = settings_.find_any(overlap).has_value();
+    layout.overlaps = layout.zero > 1 || (says_overlap ? flag(overlap) : !is_megatron);
+    const Names fuses = in_nemo("gradient_accumulation_fusion");
+    layout.adds_apart =
+        is_megatron && layout.zero <= 1 && settings_.find_any(fuses) && !flag(fuses);
     const auto gradients =
         settings_.find_any({"model.optim.grad_sync_dtype", "optim.grad_sync_dtype"});
     const Names whole_gradients = {"ddp.grad_reduce_in_fp32",
                                    "mixed_precision.grad_reduce_in_fp32"};
-    layout.half_gradients = (gradients && gradients->find("16") != std::string::npos) ||
+    layout.half_gradients = flag(in_nemo("grad_reduce_in_bf16")) ||
+                            (gradients && gradients->find("16") != std::string::npos) ||
                             (settings_.find_any(whole_gradients) && !flag(whole_gradients));
     refuse(in_nemo("activations_checkpoint_layers_per_pipeline"));
     recompute(with(in_nemo("activations_checkpoint_granularity"), in_nemo("recompute_granularity")),
               with(in_nemo("activations_checkpoint_num_layers"), in_nemo("recompute_num_layers")),
-              with(in_nemo("activations_checkpoint_method"), in_nemo("recompute_method")));
+              with(in_nemo("activations_checkpoint_method"), in_nemo("recompute_method")),
+              in_nemo("recompute_modules"));
+    exchange_context(in_nemo("cp_comm_type"));
     for (const std::string& name : settings_.missing())
       found_.notes.push_back("what " + name + " sets is not in the file and not read");
     read_adapters(settings_, found_);
     read_offload(settings_, model_, found_);
-    found_.sequence =
-        whole({"model.encoder_seq_length", "encoder_seq_length", "model.seq_length", "seq_length",
-               "model.data.seq_length", "dataset.seq_length", "dataset.sequence_length"});
+    found_.sequence = whole({"model.encoder_seq_length", "encoder_seq_length", "model.seq_length",
+                             "seq_length", "model.data.seq_length", "dataset.seq_length",
+                             "dataset.sequence_length", "ARGS.seq_length"});
     const Names nodes = {"trainer.num_nodes", "num_nodes"};
     const Names devices = {"trainer.devices", "devices"};
     const bool says_gpus = settings_.find_any(nodes) && settings_.find_any(devices);
@@ -133,44 +148,6 @@ class Reader : public ForeignReader {
     return found_;
   }
 
-  ForeignLayout deepspeed() {
-    found_.program = "DeepSpeed";
-    refuse({"zero_optimization.zero_hpz_partition_size", "zero_optimization.offload_param.device"});
-    Layout& layout = found_.layout;
-    const std::string device = "zero_optimization.offload_optimizer.device";
-    if (settings_.find(device).value_or("none") == "cpu")
-      layout.offload.of = OffloadOf::optimizer;
-    else
-      refuse({device});
-    layout.tensor = size({"tensor_parallel.autotp_size"});
-    layout.zero = static_cast<int>(whole({"zero_optimization.stage"}, 0, 3).value_or(0));
-    if (settings_.has("zero_optimization.overlap_comm") && layout.zero <= 1)
-      layout.overlaps = flag({"zero_optimization.overlap_comm"});
-    const Names micro = {"train_micro_batch_size_per_gpu"};
-    const Names whole_batch = {"train_batch_size"};
-    if (const auto steps = whole({"gradient_accumulation_steps"}, 1, most_micro_batches)) {
-      layout.micro_batches = *steps;
-      layout.replicas = replicas();
-      const auto batch = whole(whole_batch);
-      const auto one = whole(micro, 1, most_micro_batch_size);
-      if (one) layout.micro_batch = *one;
-      if (!one && batch)
-        layout.micro_batch = quotient(whole_batch.front(), *batch, *steps * layout.replicas);
-      check_size();
-      if (one && batch && *batch != layout.batch())
-        settings_.fail(whole_batch.front(), "is " + std::to_string(*batch) + ", but " +
-                                                std::to_string(layout.replicas) +
-                                                " replicas with these micro-batches have " +
-                                                std::to_string(layout.batch()));
-    } else {
-      batches(micro, whole_batch, 0);
-    }
-    const Names group = {"zero_optimization.mics_shard_size"};
-    if (const auto shards = whole_if_positive(group))
-      layout.shard_copies = quotient(group.front(), layout.replicas, *shards);
-    return found_;
-  }
-
  private:
   // Where nothing is said, Megatron-LM splits experts as it splits all other matrices.
   void set_expert_parts(const Names& names) {
@@ -183,9 +160,25 @@ class Reader : public ForeignReader {
                                 names.front() + " says nothing else");
   }
   static Names in_nemo(const std::string& name) {
-    return {"model." + name,    name,           "trainer.strategy." + name,
-            "strategy." + name, "data." + name, "model.data." + name,
-            "train." + name};
+    return {"model." + name,         name,           "trainer.strategy." + name,
+            "strategy." + name,      "data." + name, "model.data." + name,
+            "train." + name,         "ARGS." + name, "model_parallel." + name,
+            "language_model." + name};
+  }
+  // Sizes of a layout that lie where none is looked for.
+  void refuse_elsewhere() const {
+    for (const std::string name : {"tensor_model_parallel_size", "pipeline_model_parallel_size",
+                                   "context_parallel_size", "virtual_pipeline_model_parallel_size",
+                                   "expert_model_parallel_size", "expert_tensor_parallel_size",
+                                   "sequence_parallel", "micro_batch_size", "global_batch_size"}) {
+      const Names known = in_nemo(name);
+      const auto is_there = [&](const std::string& one) { return settings_.has(one); };
+      if (std::any_of(known.begin(), known.end(), is_there)) continue;
+      for (const auto& [other, value] : settings_.values())
+        if (other.ends_with("." + name) && settings_.find(other))
+          settings_.fail(other, "is not looked for there; write it as " + name +
+                                    ", at the top or below model");
+    }
   }
   static Names with(Names names, const Names& more) {
     names.insert(names.end(), more.begin(), more.end());
@@ -203,7 +196,12 @@ class Reader : public ForeignReader {
     layout.zero = is_sharded || flag(distributed) || (is_bridge && !is_said) ? 1 : 0;
     const Names fsdp =
         with(in_nemo("use_megatron_fsdp"), {"ddp.use_megatron_fsdp", "dist.use_megatron_fsdp"});
-    if (flag(fsdp)) layout.zero = zero_of_sharding("ddp.data_parallel_sharding_strategy");
+    // Tables of Megatron-Bridge's benchmarks, which have no strategy, mean all of it.
+    const bool is_of_benchmark = name_of(fsdp) == "use_megatron_fsdp";
+    if (flag(fsdp))
+      layout.zero = zero_of_sharding(
+          with(in_nemo("data_parallel_sharding_strategy"), {"ddp.data_parallel_sharding_strategy"}),
+          is_of_benchmark ? 3 : 0);
     if (is_bridge && !is_said && layout.zero == 1)
       found_.notes.emplace_back("use_distributed_optimizer is not said and taken to be on (zero1)");
   }
@@ -213,23 +211,6 @@ class Reader : public ForeignReader {
     const auto per_node = settings_.find_any({"nproc-per-node"});
     if (!nodes || !per_node || nodes->starts_with("$") || per_node->starts_with("$")) return 0;
     return gpus_in_all({"nnodes"}, {"nproc-per-node"});
-  }
-  int64_t gpus_in_all(const Names& nodes, const Names& per_node) {
-    const auto gpus = product_up_to(most_gpus, {size(nodes), size(per_node)});
-    if (!gpus)
-      settings_.fail(name_of(nodes), std::to_string(size(nodes)) + " nodes of " +
-                                         std::to_string(size(per_node)) +
-                                         " GPUs are more than the " + std::to_string(most_gpus) +
-                                         " GPUs that are modelled");
-    return *gpus;
-  }
-  void batches(const Names& micro, const Names& global, int64_t gpus) {
-    Layout& layout = found_.layout;
-    layout.replicas = replicas(gpus);
-    layout.micro_batch = whole(micro, 1, most_micro_batch_size).value_or(1);
-    if (const auto batch = whole(global))
-      layout.micro_batches =
-          quotient(name_of(global), *batch, layout.replicas * layout.micro_batch);
   }
   // Settings of Megatron-LM and NeMo.
   struct StageNames {
@@ -245,6 +226,9 @@ class Reader : public ForeignReader {
         return name_of(names);
     return "";
   }
+  std::string as_said(const Names& names) const {
+    return (settings_.kind() == FlatSettings::Kind::flags ? "--" : "") + name_of(names);
+  }
   void set_stages_of(const StageNames& names) {
     Layout& layout = found_.layout;
     const bool has_embedding = flag(names.embedding) && layout.pipeline > 1;
@@ -254,8 +238,6 @@ class Reader : public ForeignReader {
     const std::string end = has_embedding ? name_of(names.embedding) : name_of(names.loss);
     if ((has_embedding || has_loss) && !ends.empty())
       settings_.fail(end, "contradicts " + ends + "; leave one of them out");
-    for (const std::string& name : names.layout)
-      if (settings_.is_list(name)) settings_.fail(name, "is a list; " + std::string(as_text));
     if (const auto text = settings_.find_any(names.layout); text && *text != "none") {
       const std::string other = given_of({names.first, names.last, names.chunk_layers});
       if (!other.empty() || has_embedding || has_loss)
@@ -265,8 +247,8 @@ class Reader : public ForeignReader {
     }
     if (!names.chunk_layers.empty() && settings_.find_any(names.chunk_layers)) {
       if (!ends.empty())
-        settings_.fail(ends, "goes with --" + names.chunks.front() + ", not with --" +
-                                 names.chunk_layers.front());
+        settings_.fail(ends, "goes with " + as_said(names.chunks) + ", not with " +
+                                 as_said(names.chunk_layers));
       layout.chunks = chunks_of(names.chunk_layers, has_embedding + has_loss);
     }
     if (given_of({names.first}) != "")
@@ -308,23 +290,50 @@ class Reader : public ForeignReader {
     const int64_t layers = *whole(names);
     return quotient(name, quotient(name, model_.layers + ends, found_.layout.pipeline), layers);
   }
-  int zero_of_sharding(const std::string& name) {
-    const auto strategy = settings_.find(name);
-    if (!strategy || *strategy == "optim_grads_params") return 3;
+  int zero_of_sharding(const Names& names, int usual) {
+    const auto strategy = settings_.find_any(names);
+    if (!strategy) return usual;
+    if (*strategy == "optim_grads_params") return 3;
     if (*strategy == "optim_grads") return 2;
     if (*strategy == "optim") return 1;
     if (*strategy == "no_shard") return 0;
-    settings_.fail(name, unknown_name("strategy", *strategy,
-                                      {"no_shard", "optim", "optim_grads", "optim_grads_params"}));
+    settings_.fail(name_of(names),
+                   unknown_name("strategy", *strategy,
+                                {"no_shard", "optim", "optim_grads", "optim_grads_params"}));
   }
-  void recompute(const Names& granularity, const Names& layers, const Names& method) {
+  // Of one kind for all layers.
+  void exchange_context(const Names& names) {
+    const auto how = settings_.find_any(names);
+    if (!how || found_.layout.context == 1) return;
+    const auto all = settings_.list(name_of(names)).value_or(std::vector<std::string>{});
+    const bool are_alike =
+        std::adjacent_find(all.begin(), all.end(), std::not_equal_to<>()) == all.end();
+    const std::string kind = are_alike && !all.empty() ? all.front() : *how;
+    if (kind == "all_gather" || kind == "allgather")
+      found_.layout.context_by = ContextBy::gather;
+    else if (kind == "a2a")
+      found_.layout.context_by = ContextBy::ulysses;
+    else if (kind != "p2p")
+      settings_.fail(name_of(names),
+                     unknown_name("exchange that is modelled", kind, {"p2p", "all_gather", "a2a"}));
+  }
+  // Of single modules; core_attn, where nobody says which.
+  void note_selective(const Names& modules) {
+    std::string others;
+    for (const std::string& module :
+         settings_.list(name_of(modules)).value_or(std::vector<std::string>{}))
+      if (module != "core_attn") others += (others.empty() ? "" : ", ") + module;
+    found_.notes.push_back(
+        others.empty()
+            ? "selective recomputation has no effect: attention is taken to be fused"
+            : "recomputation of " + others +
+                  " alone is not priced: nothing is computed again, and memory is overestimated");
+  }
+  void recompute(const Names& granularity, const Names& layers, const Names& method,
+                 const Names& modules) {
     const auto value = settings_.find_any(granularity);
     if (!value) return;
-    if (*value == "selective") {
-      found_.notes.emplace_back(
-          "selective recomputation has no effect: attention is taken to be fused");
-      return;
-    }
+    if (*value == "selective") return note_selective(modules);
     if (*value != "full")
       settings_.fail(name_of(granularity),
                      unknown_name("granularity", *value, {"full", "selective"}));
@@ -341,12 +350,29 @@ class Reader : public ForeignReader {
 
 ForeignLayout checked(ForeignLayout found, const FlatSettings& settings) {
   check_sizes(found.layout, settings.file());
+  note_unpriced(settings, found);
   return found;
 }
 
 bool has_prefix(const FlatSettings& settings, const std::string& prefix) {
   const auto found = settings.values().lower_bound(prefix);
   return found != settings.values().end() && found->first.starts_with(prefix);
+}
+
+// Wherever they lie.
+bool has_sizes(const FlatSettings& settings) {
+  for (const auto& [name, value] : settings.values()) {
+    const std::string last = name.substr(name.rfind('.') + 1);
+    if (last == "tensor_model_parallel_size" || last == "micro_batch_size") return true;
+  }
+  return false;
+}
+
+// Of those with the names of Megatron, by its tables.
+std::string program_of(const FlatSettings& settings) {
+  const auto has = [&](const char* prefix) { return has_prefix(settings, prefix); };
+  if (has("model_parallel.") || has("ARGS.")) return "Megatron-LM";
+  return has("train.") || has("ddp.") ? "Megatron-Bridge" : "NeMo";
 }
 
 }  // namespace
@@ -367,20 +393,15 @@ ForeignLayout foreign_layout(const FlatSettings& settings, const GpuCount& gpus,
         return checked(layout_of_torchtitan(settings, gpus, model), settings);
       break;
     case FlatSettings::Kind::yaml:
-      if (has_prefix(settings, "distributed.") && has_prefix(settings, "step_scheduler."))
-        return checked(layout_of_automodel(settings, gpus, model), settings);
-      for (const auto& [name, value] : settings.values())
-        if (name.ends_with("tensor_model_parallel_size") || name.ends_with("micro_batch_size"))
-          return checked(
-              reader.nemo(has_prefix(settings, "train.") || has_prefix(settings, "ddp.")),
-              settings);
-      break;
-    case FlatSettings::Kind::python:
-      return checked(reader.nemo(true), settings);
     case FlatSettings::Kind::json:
       if (has_prefix(settings, "zero_optimization.") || has_prefix(settings, "train_"))
-        return checked(reader.deepspeed(), settings);
+        return checked(layout_of_deepspeed(settings, gpus, model), settings);
+      if (has_prefix(settings, "distributed.") && has_prefix(settings, "step_scheduler."))
+        return checked(layout_of_automodel(settings, gpus, model), settings);
+      if (has_sizes(settings)) return checked(reader.nemo(program_of(settings)), settings);
       break;
+    case FlatSettings::Kind::python:
+      return checked(reader.nemo("Megatron-Bridge"), settings);
   }
   throw InputError(settings.file(),
                    "expected a layout: a file of schema " + std::string(layout_schema) +

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "sim/core/product.h"
 #include "study/layout/foreign_layout.h"
 #include "study/layout/foreign_stages.h"
 
@@ -75,6 +76,23 @@ class ForeignReader {
                                              " GPUs do not divide");
     return gpus / of_replica;
   }
+  int64_t gpus_in_all(const SettingNames& nodes, const SettingNames& per_node) {
+    const auto gpus = product_up_to(most_gpus, {size(nodes), size(per_node)});
+    if (!gpus)
+      settings_.fail(name_of(nodes), std::to_string(size(nodes)) + " nodes of " +
+                                         std::to_string(size(per_node)) +
+                                         " GPUs are more than the " + std::to_string(most_gpus) +
+                                         " GPUs that are modelled");
+    return *gpus;
+  }
+  void batches(const SettingNames& micro, const SettingNames& global, int64_t gpus) {
+    Layout& layout = found_.layout;
+    layout.replicas = replicas(gpus);
+    layout.micro_batch = whole(micro, 1, most_micro_batch_size).value_or(1);
+    if (const auto batch = whole(global))
+      layout.micro_batches =
+          quotient(name_of(global), *batch, layout.replicas * layout.micro_batch);
+  }
   // Within what a layout may have: the product is asked for before it is checked.
   int64_t chunks_in_all() const {
     check_size();
@@ -108,8 +126,13 @@ class ForeignReader {
   ForeignLayout found_;
 };
 
+// Settings that change a step, and that no word of a layout says, as notes.
+void note_unpriced(const FlatSettings& settings, ForeignLayout& found);
+
 ForeignLayout layout_of_torchtitan(const FlatSettings& settings, const GpuCount& gpus,
                                    const Transformer& model);
+ForeignLayout layout_of_deepspeed(const FlatSettings& settings, const GpuCount& gpus,
+                                  const Transformer& model);
 ForeignLayout layout_of_automodel(const FlatSettings& settings, const GpuCount& gpus,
                                   const Transformer& model);
 

@@ -20,6 +20,9 @@ class TorchtitanReader : public ForeignReader {
     layout.context =
         size({all + "context_parallel_degree", "experimental.context_parallel_degree"});
     layout.expert = size({all + "expert_parallel_degree"});
+    set_expert_parts(all + "expert_tensor_parallel_degree");
+    set_context(
+        {all + "context_parallel_rotate_method", "experimental.context_parallel_rotate_method"});
     layout.sequence_parallel = layout.tensor > 1;
     refuse({all + "module_fqns_per_model_part"});
     const TitanNames schedule_names = {all + "pipeline_parallel_schedule",
@@ -28,6 +31,7 @@ class TorchtitanReader : public ForeignReader {
     set_stages_of_torchtitan();
     shard({all + "data_parallel_shard_degree", "training.data_parallel_shard_degree"},
           {all + "data_parallel_replicate_degree", "training.data_parallel_replicate_degree"});
+    set_resharding({all + "fsdp_reshard_after_forward", "training.fsdp_reshard_after_forward"});
     checkpoint("activation_checkpoint.");
     layout.kernels = kernels_of_torchtitan();
     found_.sequence = whole({"training.seq_len"});
@@ -45,6 +49,38 @@ class TorchtitanReader : public ForeignReader {
   }
 
  private:
+  // Without ranks of their own, experts are split as all matrices are.
+  void set_expert_parts(const std::string& name) {
+    Layout& layout = found_.layout;
+    if (!model_.experts) return;
+    const int64_t parts = size({name});
+    layout.expert_tensor = layout.expert == 1 ? layout.tensor : parts;
+    if (parts > 1 && parts != layout.tensor)
+      settings_.fail(name, "is " + std::to_string(parts) +
+                               "; torchtitan takes 1 or tensor_parallel_degree, which is " +
+                               std::to_string(layout.tensor));
+    if (layout.expert_tensor != parts)
+      found_.notes.push_back(
+          "experts are split like other matrices (etp" + std::to_string(layout.tensor) +
+          "), because they have no ranks of their own (expert_parallel_degree 1)");
+  }
+  void set_context(const TitanNames& names) {
+    if (found_.layout.context == 1) return;
+    const std::string how = settings_.find_any(names).value_or("allgather");
+    if (how != "allgather" && how != "alltoall")
+      settings_.fail(name_of(names), unknown_name("method", how, {"allgather", "alltoall"}));
+    // Shuffled from rank to rank, block by block.
+    found_.layout.context_by = how == "allgather" ? ContextBy::gather : ContextBy::ring;
+  }
+  // By default weights stay where a pipeline is.
+  void set_resharding(const TitanNames& names) {
+    Layout& layout = found_.layout;
+    const std::string when = settings_.find_any(names).value_or("default");
+    if (when != "default" && when != "always" && when != "never")
+      settings_.fail(name_of(names), unknown_name("value", when, {"default", "always", "never"}));
+    const bool stay = when == "never" || (when == "default" && layout.pipeline > 1);
+    layout.keeps_weights = layout.zero == 3 && stay;
+  }
   void schedule(const TitanNames& names, const std::string& per_stage) {
     Layout& layout = found_.layout;
     if (layout.pipeline == 1) return;

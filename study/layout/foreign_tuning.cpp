@@ -26,7 +26,10 @@ bool has_adapters(const FlatSettings& settings) {
     const auto value = settings.find(name);
     if (!value || lower(*value) == "none") continue;
     const std::string method = lower(*value);
-    if (method.find("dora") != std::string::npos || method.find("lora") == std::string::npos)
+    const bool is_lora = method.find("lora") != std::string::npos;
+    // A function that does not say which, and a rank that does.
+    const bool is_call = method.find('(') != std::string::npos && settings.find_any(ranks);
+    if (method.find("dora") != std::string::npos || (!is_lora && !is_call))
       settings.fail(name, "is not modelled; lora is");
     return true;
   }
@@ -85,7 +88,10 @@ void read_adapters(const FlatSettings& settings, ForeignLayout& found) {
 
 void read_offload(const FlatSettings& settings, const Transformer& model, ForeignLayout& found) {
   const auto any = [&](const std::string& name) -> std::optional<std::string> {
-    for (const std::string& whole : {"model." + name, name, "optimizer." + name}) {
+    std::string as_flag = name;
+    std::replace(as_flag.begin(), as_flag.end(), '_', '-');
+    for (const std::string& whole : {"model." + name, name, "optimizer." + name, "ARGS." + name,
+                                     "model_parallel." + name, as_flag}) {
       const auto value = settings.find(whole);
       if (value && lower(*value) != "false" && *value != "0") return whole;
     }

@@ -1,310 +1,410 @@
-// One pass over statements, each with what its brackets hold.
+// Statement by statement; both sides of an if that is not known are followed.
 #include "study/layout/python_settings.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <sstream>
+#include <vector>
 
+#include "sim/core/error.h"
+#include "study/layout/python_expression.h"
+#include "study/layout/python_statements.h"
 #include "study/layout/shell_settings.h"
 
 namespace sgdsim {
 namespace {
 
-bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-struct Statement {
-  std::string text;  // without comments, in one line
-  std::size_t indent = 0;
-  int line = 0;
+struct Definition {                         // of a function or a class
+  std::vector<PythonParameter> parameters;  // or what a class begins with
+  std::size_t from = 0;                     // the statements of its body
+  std::size_t to = 0;
+  bool is_class = false;
 };
 
-// Lines are joined while a bracket is open; texts in three quotes are left out.
-class Statements {
+struct Frame {
+  std::map<std::string, PythonValue> variables;
+  std::optional<PythonValue> returned;
+  std::optional<PythonValue> may_return;  // below an if that is not known
+};
+
+bool is_class_name(const std::string& path) {
+  const std::string last = path.substr(path.rfind('.') + 1);
+  return !last.empty() && std::isupper(static_cast<unsigned char>(last.front())) != 0;
+}
+
+class Interpreter : public PythonScope {
  public:
-  explicit Statements(const std::string& text) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) add(line);
-    finish();
+  Interpreter(const std::string& text, const std::string& file) : file_(file) {
+    statements_ = python_statements(text);
+    for (const PythonStatement& statement : statements_)
+      tokens_.push_back(python_tokens(statement.text));
+    run(0, statements_.size());
   }
-  const std::vector<Statement>& all() const { return all_; }
+  std::map<std::string, PythonRecipe> recipes() {
+    std::map<std::string, PythonRecipe> all;
+    for (const auto& [name, definition] : definitions_)
+      if (!definition.is_class) {
+        // What a function changes, it changes where it is called.
+        const auto before = globals_.variables;
+        globals_.variables = copied(before);
+        add(name, result_of(definition), all[name]);
+        globals_.variables = before;
+      }
+    for (const auto& [name, value] : globals_.variables)
+      if (value.object != nullptr) add(name, value, all[name]);
+    return all;
+  }
+
+  int line() const override { return line_; }
+  PythonObjects& objects() override { return objects_; }
+  PythonValue variable(const std::string& name) override {
+    if (name == "__name__") return plain_value("__main__", true);
+    for (Frame* frame : {frame_, &globals_})
+      if (const auto found = frame->variables.find(name); found != frame->variables.end())
+        return found->second;
+    return frame_->variables[name] = objects_.make(name);
+  }
+  PythonValue call(const std::string& path, const PythonValue& self,
+                   const PythonArguments& given) override {
+    count(1);
+    if (const auto done = field_function(path, self, given.in_order)) return *done;
+    if (const auto known = python_function(path, self, given.in_order)) return *known;
+    const auto found = definitions_.find(path);
+    if (found != definitions_.end() && depth_ < deepest)
+      return found->second.is_class ? object_of(found->second, given)
+                                    : call_of(found->second, given);
+    // "replace(OTHER, a=1)" has the fields of the other, whatever its name is.
+    const std::vector<PythonValue>& all = given.in_order;
+    // What it makes is called as its first argument.
+    const bool names_it = path == "default_peft_config" && !all.empty() && all.front().is_plain();
+    PythonValue made =
+        names_it ? objects_.make(all.front().text, true) : objects_.make(path, is_class_name(path));
+    if (!all.empty() && all.front().object != nullptr) add_copy(*all.front().object, *made.object);
+    if (is_call_alone_ && path != "print")
+      for (const PythonValue& one : all)
+        if (one.object != nullptr) one.object->touched.insert(path);
+    for (const auto& [name, value] : given.named) made.object->fields[name] = value;
+    return made;
+  }
 
  private:
-  void add(const std::string& line) {
-    ++number_;
-    if (now_.text.empty() && !in_text_) {
-      const std::size_t first = line.find_first_not_of(" \t\r");
-      now_.indent = first == std::string::npos ? 0 : first;
-      now_.line = number_;
-    }
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      const std::string three = line.substr(i, 3);
-      if (quote_ == 0 && (three == "\"\"\"" || three == "'''")) {
-        in_text_ = !in_text_;
-        i += 2;
-        continue;
-      }
-      if (in_text_) continue;
-      if (quote_ == 0 && line[i] == '#') break;
-      step(line[i]);
-    }
-    quote_ = 0;  // texts end with their line
-    if (depth_ > 0 || in_text_)
-      now_.text += ' ';
-    else
-      finish();
+  static constexpr int deepest = 15;
+  static constexpr int deepest_suite = 100;
+  static constexpr int most_steps = 1'000'000;
+
+  [[noreturn]] void fail() const {
+    throw InputError(file_, "it is too long or too deep to be followed; say the layout in words");
   }
-  void step(char c) {
-    if (quote_ != 0)
-      quote_ = c == quote_ ? '\0' : quote_;
-    else if (c == '"' || c == '\'')
-      quote_ = c;
-    else if (c == '(' || c == '[' || c == '{')
-      ++depth_;
-    else if (c == ')' || c == ']' || c == '}')
-      depth_ = std::max(0, depth_ - 1);
-    now_.text += c;
+  void count(std::size_t steps) {
+    steps_ += static_cast<int>(steps);
+    if (steps_ > most_steps) fail();
   }
-  void finish() {
-    now_.text = trimmed(now_.text);
-    if (!now_.text.empty()) all_.push_back(now_);
-    now_ = {};
+  std::map<std::string, PythonValue> copied(const std::map<std::string, PythonValue>& fields,
+                                            int depth = 0) {
+    count(fields.size());
+    std::map<std::string, PythonValue> all = fields;
+    for (auto& [name, value] : all)
+      if (value.object != nullptr && depth < deepest)
+        value.object = copied(*value.object, depth + 1);
+    return all;
+  }
+  PythonObject* copied(const PythonObject& old, int depth) {
+    PythonObject* object = objects_.make(old.maker, old.is_made).object;
+    object->touched = old.touched;
+    object->fields = copied(old.fields, depth);
+    return object;
   }
 
-  std::vector<Statement> all_;
-  Statement now_;
-  int number_ = 0;
+  void add_copy(const PythonObject& from, PythonObject& to) {
+    to.fields = copied(from.fields);
+    if (to.is_made) return;
+    to.maker = from.maker;
+    to.is_made = from.is_made;
+    to.touched = from.touched;
+  }
+
+  // Functions that set or take a field by its name.
+  std::optional<PythonValue> field_function(const std::string& path, const PythonValue& self,
+                                            const std::vector<PythonValue>& all) {
+    const bool has_field = all.size() >= 2 && all[0].object != nullptr && all[1].is_plain();
+    if (path == "getattr" && has_field) return all[0].object->field(all[1].text);
+    if (path == "setattr" && has_field && all.size() == 3) {
+      put(all[0].object->fields[all[1].text], all[2]);
+      return plain_value("None");
+    }
+    if (!path.ends_with(".update") || self.object == nullptr) return {};
+    if (all.size() != 1 || all[0].object == nullptr) return {};
+    for (const auto& [name, value] : all[0].object->fields) put(self.object->fields[name], value);
+    return plain_value("None");
+  }
+
+  PythonValue call_of(const Definition& function, const PythonArguments& given) {
+    Frame frame = bound(function, given);
+    enter(frame, function);
+    if (frame.returned) return *frame.returned;
+    return frame.may_return.value_or(plain_value("None"));
+  }
+  void enter(Frame& frame, const Definition& definition) {
+    Frame* const caller = std::exchange(frame_, &frame);
+    const int line = line_;
+    ++depth_;
+    run(definition.from, definition.to);
+    --depth_;
+    line_ = line;
+    frame_ = caller;
+  }
+  Frame bound(const Definition& function, const PythonArguments& given) {
+    Frame frame;
+    std::size_t next = 0;
+    std::map<std::string, PythonValue> named;
+    for (const auto& [name, value] : given.named) named[name] = value;
+    for (const PythonParameter& parameter : function.parameters) {
+      PythonValue& value = frame.variables[parameter.name];
+      if (parameter.stars > 0) {
+        value = objects_.make("", true);
+        if (parameter.stars == 2) value.object->fields = named;
+      } else if (const auto found = named.find(parameter.name); found != named.end()) {
+        value = found->second;
+        named.erase(found);
+      } else if (next < given.in_order.size()) {
+        value = given.in_order[next++];
+      } else if (!parameter.usual.empty()) {
+        value = value_of(parameter.usual, statements_[function.from - 1].text);
+      } else {
+        value = objects_.make();
+      }
+    }
+    return frame;
+  }
+  // What it begins with, what its body sets, and what is given.
+  PythonValue object_of(const Definition& type, const PythonArguments& given) {
+    PythonValue made = objects_.make("", true);
+    for (const PythonParameter& parent : type.parameters) {
+      made.object->maker = parent.name;
+      const auto found = definitions_.find(parent.name);
+      if (found != definitions_.end() && found->second.is_class && depth_ < deepest)
+        made = object_of(found->second, {});
+    }
+    Frame frame;
+    enter(frame, type);
+    for (const auto& [name, value] : frame.variables)
+      if (value.line > 0) made.object->fields[name] = value;
+    for (const auto& [name, value] : given.named) made.object->fields[name] = value;
+    return made;
+  }
+
+  void run(std::size_t from, std::size_t to) {
+    while (from < to && !frame_->returned) from = step(from, to);
+  }
+  // Behind the statement and all that is indented below it.
+  std::size_t end_of(std::size_t at, std::size_t to) const {
+    std::size_t end = at + 1;
+    while (end < to && statements_[end].indent > statements_[at].indent) ++end;
+    return end;
+  }
+  std::size_t step(std::size_t at, std::size_t to) {
+    count(1);
+    line_ = statements_[at].line;
+    const std::vector<PythonToken>& tokens = tokens_[at];
+    const auto begins = [&](std::initializer_list<const char*> words) {
+      return !tokens.empty() && std::any_of(words.begin(), words.end(),
+                                            [&](const char* word) { return tokens[0].is(word); });
+    };
+    const std::size_t end = end_of(at, to);
+    if (begins({"if"})) return branches(at, to);
+    if (begins({"def", "class"}))
+      define(at, end);
+    else if (begins({"for", "while", "except", "match"}))
+      run_suite(at, end, true);
+    else if (begins({"with", "try", "else", "finally"}))
+      run_suite(at, end, false);
+    else if (!begins({"@", "import", "from", "pass", "raise", "assert", "del", "global"}))
+      simple(tokens, statements_[at].text);
+    return end;
+  }
+  void define(std::size_t at, std::size_t end) {
+    if (statements_[at].indent > 0 || tokens_[at].size() < 2) return;
+    definitions_[tokens_[at][1].text] = {python_parameters(tokens_[at]), at + 1, end,
+                                         tokens_[at][0].is("class")};
+  }
+  // What stands below a line with a colon, or behind it.
+  void run_suite(std::size_t at, std::size_t end, bool may_not_happen) {
+    if (++nesting_ > deepest_suite) fail();
+    const bool may_differ = std::exchange(may_differ_, may_differ_ || may_not_happen);
+    const PythonTokens tokens(tokens_[at]);
+    const std::size_t colon = find_outside(tokens, {":"});
+    if (colon + 1 < tokens.size()) simple(tokens.subspan(colon + 1), statements_[at].text);
+    run(at + 1, end);
+    may_differ_ = may_differ;
+    --nesting_;
+  }
+  // The whole of if, elif and else. What is known not to happen is passed over.
+  std::size_t branches(std::size_t at, std::size_t to) {
+    const std::size_t indent = statements_[at].indent;
+    bool is_decided = false;
+    bool is_sure = true;
+    do {
+      const PythonTokens tokens(tokens_[at]);
+      const bool is_else = tokens[0].is("else");
+      const PythonTokens condition = tokens.first(find_outside(tokens, {":"})).subspan(1);
+      line_ = statements_[at].line;
+      const auto holds = is_decided ? false
+                         : is_else  ? true
+                                    : truth_of(value_of(condition, statements_[at].text));
+      const std::size_t end = end_of(at, to);
+      is_sure = is_sure && holds;
+      if (holds != false) run_suite(at, end, !is_sure);
+      is_decided = is_decided || holds == true;
+      at = end;
+    } while (at < to && statements_[at].indent == indent && !tokens_[at].empty() &&
+             (tokens_[at][0].is("elif") || tokens_[at][0].is("else")));
+    return at;
+  }
+
+  PythonValue value_of(PythonTokens tokens, const std::string& statement) {
+    return python_value(tokens, statement, *this);
+  }
+  void simple(PythonTokens tokens, const std::string& statement) {
+    if (tokens.empty()) return;
+    if (tokens[0].is("return")) return return_value(value_of(tokens.subspan(1), statement));
+    for (const char* sign : {"+=", "-=", "*=", "/=", "//=", "%=", "**="})
+      if (const std::size_t at = find_outside(tokens, {sign}); at < tokens.size()) {
+        const std::string operation = std::string(sign).substr(0, std::string(sign).size() - 1);
+        const PythonValue right = value_of(tokens.subspan(at + 1), statement);
+        PythonValue value = computed(operation, value_of(tokens.first(at), statement), right);
+        value.text =
+            value.kind == PythonValue::Kind::unknown ? source_of(tokens, statement) : value.text;
+        value.line = line_;
+        return assign(tokens.first(at), value, statement);
+      }
+    const std::size_t first = find_outside(tokens, {"="});
+    std::size_t last = first;
+    for (std::size_t at = first; at < tokens.size(); at = find_outside(tokens, {"="}, at + 1))
+      last = at;
+    if (last == tokens.size()) {
+      is_call_alone_ = true;
+      value_of(tokens, statement);
+      is_call_alone_ = false;
+      return;
+    }
+    const PythonValue value = value_of(tokens.subspan(last + 1), statement);
+    for (std::size_t from = 0; from < last;) {
+      const std::size_t end = find_outside(tokens, {"="}, from);
+      assign(tokens.subspan(from, end - from), value, statement);
+      from = end + 1;
+    }
+  }
+  void return_value(PythonValue value) {
+    value.may_differ = value.may_differ || may_differ_;
+    (may_differ_ ? frame_->may_return : frame_->returned) = value;
+  }
+  // "a = ", "a.b = ", "a["b"] = ", "a, b = ", each with or without the type.
+  void assign(PythonTokens target, const PythonValue& value, const std::string& statement) {
+    target = target.first(find_outside(target, {":"}));
+    if (const std::size_t comma = find_outside(target, {","}); comma < target.size())
+      return assign_each(target, value, statement);
+    if (target.size() == 1) return put(frame_->variables[target[0].text], value);
+    if (target.size() < 3) return;
+    const std::size_t last = target.size() - 1;
+    if (target[last - 1].is("."))
+      return put(object_at(target.first(last - 1), statement).fields[target[last].text], value);
+    if (!target[last].is("]") || !target[last - 2].is("[")) return;
+    const PythonValue key = value_of(target.subspan(last - 1, 1), statement);
+    if (key.is_quoted) put(object_at(target.first(last - 2), statement).fields[key.text], value);
+  }
+  void assign_each(PythonTokens targets, const PythonValue& value, const std::string& statement) {
+    for (std::size_t i = 0; !targets.empty(); ++i) {
+      const std::size_t comma = find_outside(targets, {","});
+      PythonValue one;
+      if (value.kind == PythonValue::Kind::list && i < value.items.size()) one = value.items[i];
+      one.line = line_;
+      if (one.kind == PythonValue::Kind::unknown) one.text = value.text;
+      assign(targets.first(comma), one, statement);
+      targets = targets.subspan(std::min(comma + 1, targets.size()));
+    }
+  }
+  // What has no fields yet becomes what has.
+  PythonObject& object_at(PythonTokens place, const std::string& statement) {
+    PythonValue value = value_of(place, statement);
+    if (value.object == nullptr) {
+      value = objects_.make();
+      assign(place, value, statement);
+    }
+    return *value.object;
+  }
+  void put(PythonValue& place, const PythonValue& value) {
+    const bool is_same =
+        place.line > 0 && place.is_plain() && place.text == value.text && !place.may_differ;
+    place = value;
+    place.line = line_;
+    place.may_differ = place.may_differ || (may_differ_ && !is_same);
+  }
+
+  // What a function returns where it is called without arguments, or what it names as recipes do.
+  PythonValue result_of(const Definition& function) {
+    Frame frame = bound(function, {});
+    may_differ_ = false;
+    enter(frame, function);
+    for (const auto& result : {frame.returned, frame.may_return}) {
+      if (!result) continue;
+      if (result->kind == PythonValue::Kind::object) return *result;
+      for (const PythonValue& item : result->items)
+        if (item.kind == PythonValue::Kind::object) return item;
+    }
+    for (const char* name : {"cfg", "config", "recipe"})
+      if (const auto found = frame.variables.find(name); found != frame.variables.end())
+        return found->second;
+    return {};
+  }
+  void add(const std::string& name, const PythonValue& value, PythonRecipe& recipe) {
+    if (value.kind != PythonValue::Kind::object) return;
+    const std::string& maker = value.object->maker;
+    if (!maker.empty() && maker != name && !value.object->is_made) recipe.missing.insert(maker);
+    add_fields(*value.object, "", value.may_differ, recipe, 0);
+  }
+  // "[a, b]" of a list; of an object, its class. Nothing where it is not known.
+  static std::optional<std::string> text_of(const PythonValue& value) {
+    if (value.is_plain()) return value.text;
+    if (value.object != nullptr && value.object->is_made) return value.object->maker;
+    if (value.kind != PythonValue::Kind::list) return {};
+    std::string all;
+    for (const PythonValue& item : value.items) {
+      const auto text = text_of(item);
+      if (!text) return {};
+      all += (all.empty() ? "" : ", ") + *text;
+    }
+    return "[" + all + "]";
+  }
+  void add_fields(const PythonObject& object, const std::string& path, bool may_differ,
+                  PythonRecipe& recipe, int depth) {
+    count(1 + object.fields.size());
+    recipe.missing.insert(object.touched.begin(), object.touched.end());
+    for (const auto& [name, value] : object.fields) {
+      const std::string whole = path.empty() ? name : path + "." + name;
+      const bool differs = may_differ || value.may_differ;
+      if (const auto text = text_of(value))
+        recipe.settings[whole] = {*text, value.line, differs};
+      else if (value.line > 0)
+        recipe.settings[whole] = {value.text, value.line, differs, false};
+      if (value.object && depth < deepest)
+        add_fields(*value.object, whole, differs, recipe, depth + 1);
+    }
+  }
+
+  const std::string& file_;
+  std::vector<PythonStatement> statements_;
+  std::vector<std::vector<PythonToken>> tokens_;  // of each
+  std::map<std::string, Definition> definitions_;
+  Frame globals_;
+  Frame* frame_ = &globals_;
+  PythonObjects objects_;
+  bool may_differ_ = false;
+  bool is_call_alone_ = false;  // whose result nobody takes
+  int nesting_ = 0;
+  int line_ = 0;
   int depth_ = 0;
-  char quote_ = 0;
-  bool in_text_ = false;
+  int steps_ = 0;
 };
-
-// A value that needs no running: as text. A list of texts is "[a, b]".
-class Literals {
- public:
-  void set_constant(const std::string& name, const std::string& value) { constants_[name] = value; }
-
-  std::optional<std::string> value_of(const std::string& raw) const {
-    const std::string text = trimmed(raw);
-    if (text.empty()) return {};
-    const char first = text.front();
-    if (first == '"' || first == '\'') {
-      const std::size_t end = text.find(first, 1);
-      if (end != text.size() - 1) return {};
-      return text.substr(1, end - 1);
-    }
-    if (first == '[' && text.back() == ']') return text;
-    if (std::isdigit(static_cast<unsigned char>(first)) != 0 || first == '-')
-      return number_of(text);
-    if (text == "True" || text == "False" || text == "None") return text;
-    if (text.starts_with("torch.")) return text.substr(6);  // types of numbers
-    const auto found = constants_.find(text);
-    if (found == constants_.end()) return {};
-    return found->second;
-  }
-
- private:
-  static std::optional<std::string> number_of(std::string text) {
-    std::erase(text, '_');
-    const bool is_number = text.find_first_not_of("0123456789.eE+-") == std::string::npos;
-    return is_number ? std::optional(text) : std::nullopt;
-  }
-  std::map<std::string, std::string> constants_;
-};
-
-// What recipes call the whole.
-bool is_whole(const std::string& name) {
-  return name == "cfg" || name == "config" || name == "recipe";
-}
-
-// "cfg.model.seq_length": what stands behind the name of the whole.
-std::string path_of(const std::string& name) {
-  const std::size_t dot = name.find('.');
-  if (dot == std::string::npos) return name;
-  return is_whole(name.substr(0, dot)) ? name.substr(dot + 1) : name;
-}
-
-constexpr std::size_t longest = 1000;  // letters of a value, or before it
-
-// Where the value behind a sign ends: at a comma or a bracket of its own depth.
-std::size_t end_of_value(const std::string& text, std::size_t from) {
-  int depth = 0;
-  char quote = 0;
-  const std::size_t stop = std::min(text.size(), from + longest);
-  for (std::size_t i = from; i < stop; ++i) {
-    const char c = text[i];
-    if (quote != 0) {
-      if (c == quote) quote = 0;
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-    } else if (c == '(' || c == '[' || c == '{') {
-      ++depth;
-    } else if (c == ')' || c == ']' || c == '}') {
-      if (depth-- == 0) return i;
-    } else if (c == ',' && depth == 0) {
-      return i;
-    }
-  }
-  return stop;
-}
-
-// The name that ends before this place, with what its dots hold; a text in quotes of a dictionary.
-std::string name_before(const std::string& text, std::size_t end) {
-  while (end > 0 && text[end - 1] == ' ') --end;
-  if (end > 0 && (text[end - 1] == '"' || text[end - 1] == '\'')) --end;
-  std::size_t from = end;
-  while (from > 0 && end - from < longest && (is_letter(text[from - 1]) || text[from - 1] == '.'))
-    --from;
-  return text.substr(from, end - from);
-}
-
-class Blocks {
- public:
-  explicit Blocks(const std::string& text) : statements_(text) {
-    for (const Statement& statement : statements_.all()) add(statement);
-  }
-  std::map<std::string, PythonBlock> take() { return std::move(blocks_); }
-
- private:
-  void add(const Statement& statement) {
-    if (statement.indent == 0) {
-      body_ = 0;
-      function_.clear();
-      if (statement.text.starts_with("def ")) return begin(statement);
-      if (statement.text.front() != '@') return add_named(statement);
-      return;
-    }
-    if (function_.empty()) return;
-    if (body_ == 0) body_ = statement.indent;
-    PythonBlock& block = blocks_[function_];
-    add_parent(statement, block);
-    add_settings(statement, statement.indent > body_, block);
-  }
-  // "def NAME(parameter: int = 1)": what is not given otherwise.
-  void begin(const Statement& statement) {
-    const std::size_t open = statement.text.find('(');
-    function_ = trimmed(statement.text.substr(4, open == std::string::npos ? open : open - 4));
-    blocks_[function_] = {};
-    add_settings(statement, false, blocks_[function_]);
-  }
-  // "NAME = replace(OTHER, a=1)", "NAME = Class(a=1)", "NAME = OTHER", and constants.
-  void add_named(const Statement& statement) {
-    const std::size_t equals = statement.text.find('=');
-    if (equals == std::string::npos || equals + 1 >= statement.text.size()) return;
-    std::string name = statement.text.substr(0, equals);
-    name = trimmed(name.substr(0, name.find(':')));
-    if (const std::string first = name.substr(0, name.find('.')); is_whole(first)) name = first;
-    if (name.empty() || !std::all_of(name.begin(), name.end(), is_letter)) return;
-    const std::string rest = trimmed(statement.text.substr(equals + 1));
-    if (is_whole(name)) {  // a script that changes a recipe
-      add_parent(statement, blocks_[name]);
-      return add_settings(statement, false, blocks_[name]);
-    }
-    if (const auto value = literals_.value_of(rest)) return literals_.set_constant(name, *value);
-    PythonBlock& block = blocks_[name] = {};
-    const std::size_t open = rest.find('(');
-    if (open == std::string::npos) {
-      if (std::all_of(rest.begin(), rest.end(), is_letter)) block.parents.push_back(rest);
-      return;
-    }
-    const std::size_t end = end_of_value(rest, open + 1);
-    const std::string first = trimmed(rest.substr(open + 1, end - open - 1));
-    if (!first.empty() && std::all_of(first.begin(), first.end(), is_letter))
-      block.parents.push_back(first);
-    add_settings({rest, 0, statement.line}, false, block);
-  }
-  // "cfg = other()".
-  static void add_parent(const Statement& statement, PythonBlock& block) {
-    const std::size_t equals = statement.text.find('=');
-    const std::size_t open = statement.text.find('(');
-    if (equals == std::string::npos || open == std::string::npos || open < equals) return;
-    if (!is_whole(trimmed(statement.text.substr(0, equals)))) return;
-    const std::string name = trimmed(statement.text.substr(equals + 1, open - equals - 1));
-    const bool is_name =
-        std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || c == '.'; });
-    if (is_name && !name.empty() && name.size() < longest) block.parents.push_back(name);
-  }
-  void add_settings(const Statement& statement, bool is_in_branch, PythonBlock& block) const {
-    const std::string& text = statement.text;
-    const std::string whole = whole_of_call(text);
-    char quote = 0;
-    bool is_first = true;
-    for (std::size_t i = 0; i + 1 < text.size(); ++i) {
-      if (quote != 0) {
-        if (text[i] != quote) continue;
-        quote = 0;
-        continue;
-      }
-      if (text[i] == '"' || text[i] == '\'') {
-        quote = text[i];
-        continue;
-      }
-      const bool is_of_dictionary =
-          text[i] == ':' && i > 0 && (text[i - 1] == '"' || text[i - 1] == '\'');
-      const bool is_assigned =
-          text[i] == '=' && text[i + 1] != '=' &&
-          (i == 0 || std::string("=!<>+-*/").find(text[i - 1]) == std::string::npos);
-      if (!is_of_dictionary && !is_assigned) continue;
-      const std::string name = name_at(text, i);
-      add_setting(is_first || whole.empty() ? name : whole + "." + name,
-                  text.substr(i + 1, end_of_value(text, i + 1) - i - 1),
-                  {"", statement.line, is_in_branch}, block);
-      is_first = false;
-    }
-  }
-  // "peft" of "cfg.peft = LoRA(dim=16)", whose own settings these are.
-  static std::string whole_of_call(const std::string& text) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals > longest) return "";
-    const std::string name = trimmed(text.substr(0, equals));
-    const std::string path = path_of(name);
-    return path == name ? "" : path;
-  }
-  // Before "=" there may be a type: "name: int =".
-  static std::string name_at(const std::string& whole, std::size_t sign) {
-    const std::size_t begin = sign > longest ? sign - longest : 0;
-    const std::string text = whole.substr(begin, sign - begin);
-    std::size_t end = text.size();
-    if (whole[sign] == '=') {
-      const std::size_t from = text.find_last_of("(,{");
-      const std::size_t colon = text.rfind(':');
-      if (colon != std::string::npos && (from == std::string::npos || colon > from)) end = colon;
-    }
-    return path_of(name_before(text, end));
-  }
-  void add_setting(const std::string& name, const std::string& value, PythonSetting setting,
-                   PythonBlock& block) const {
-    if (name.empty()) return;
-    const auto known = literals_.value_of(value);
-    if (!known) return;
-    setting.value = *known;
-    if (const auto [place, is_new] = block.settings.emplace(name, setting); !is_new) {
-      setting.is_in_branch = setting.is_in_branch && place->second.value != setting.value;
-      place->second = setting;
-    }
-  }
-
-  Statements statements_;
-  Literals literals_;
-  std::map<std::string, PythonBlock> blocks_;
-  std::string function_;
-  std::size_t body_ = 0;
-};
-
-// A block and all that it begins with, those first; `f` takes names, too, that the file lacks.
-// `steps`: so many at most, whatever their parents are.
-template <class F>
-void for_each_block(const std::map<std::string, PythonBlock>& blocks, const std::string& name,
-                    int& steps, const F& f) {
-  if (--steps < 0) return;
-  const auto found = blocks.find(name);
-  if (found != blocks.end())
-    for (const std::string& parent : found->second.parents)
-      if (parent != name) for_each_block(blocks, parent, steps, f);
-  f(name, found == blocks.end() ? nullptr : &found->second);
-}
-
-constexpr int most_steps = 100;
 
 }  // namespace
 
@@ -317,29 +417,9 @@ bool is_python(const std::string& text) {
   return false;
 }
 
-std::map<std::string, PythonBlock> python_blocks(const std::string& text) {
-  return Blocks(text).take();
-}
-
-std::map<std::string, PythonSetting> all_settings(const std::map<std::string, PythonBlock>& blocks,
-                                                  const std::string& name) {
-  std::map<std::string, PythonSetting> all;
-  int steps = most_steps;
-  for_each_block(blocks, name, steps, [&](const std::string&, const PythonBlock* block) {
-    if (block != nullptr)
-      for (const auto& [key, setting] : block->settings) all[key] = setting;
-  });
-  return all;
-}
-
-std::set<std::string> missing_parents(const std::map<std::string, PythonBlock>& blocks,
-                                      const std::string& name) {
-  std::set<std::string> missing;
-  int steps = most_steps;
-  for_each_block(blocks, name, steps, [&](const std::string& one, const PythonBlock* block) {
-    if (block == nullptr) missing.insert(one);
-  });
-  return missing;
+std::map<std::string, PythonRecipe> python_recipes(const std::string& text,
+                                                   const std::string& file) {
+  return Interpreter(text, file).recipes();
 }
 
 }  // namespace sgdsim

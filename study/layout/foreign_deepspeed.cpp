@@ -1,0 +1,64 @@
+// JSON of DeepSpeed: a stage of ZeRO, batches, and what the host keeps.
+#include "study/layout/foreign_reader.h"
+
+namespace sgdsim {
+namespace {
+
+class DeepspeedReader : public ForeignReader {
+ public:
+  using ForeignReader::ForeignReader;
+
+  ForeignLayout read() {
+    found_.program = "DeepSpeed";
+    refuse({"zero_optimization.offload_param.device"});
+    const std::string second = "zero_optimization.zero_hpz_partition_size";
+    if (size({second}) > 1) refuse({second});
+    Layout& layout = found_.layout;
+    const std::string device = "zero_optimization.offload_optimizer.device";
+    if (settings_.find(device).value_or("none") == "cpu")
+      layout.offload.of = OffloadOf::optimizer;
+    else
+      refuse({device});
+    layout.tensor = size({"tensor_parallel.autotp_size"});
+    layout.pipeline = size({"pipeline.stages"});
+    layout.zero = static_cast<int>(whole({"zero_optimization.stage"}, 0, 3).value_or(0));
+    const bool overlaps = flag({"zero_optimization.overlap_comm"});
+    layout.overlaps = overlaps || layout.zero >= 2;
+    if (layout.zero == 2 && !overlaps)
+      found_.notes.emplace_back(
+          "overlap_comm is not said or off, and zero2 without it is not modelled: gradients are "
+          "taken to be exchanged under the backward pass");
+    const SettingNames micro = {"train_micro_batch_size_per_gpu"};
+    const SettingNames whole_batch = {"train_batch_size"};
+    if (const auto steps = whole({"gradient_accumulation_steps"}, 1, most_micro_batches)) {
+      layout.micro_batches = *steps;
+      layout.replicas = replicas();
+      const auto batch = whole(whole_batch);
+      const auto one = whole(micro, 1, most_micro_batch_size);
+      if (one) layout.micro_batch = *one;
+      if (!one && batch)
+        layout.micro_batch = quotient(whole_batch.front(), *batch, *steps * layout.replicas);
+      check_size();
+      if (one && batch && *batch != layout.batch())
+        settings_.fail(whole_batch.front(), "is " + std::to_string(*batch) + ", but " +
+                                                std::to_string(layout.replicas) +
+                                                " replicas with these micro-batches have " +
+                                                std::to_string(layout.batch()));
+    } else {
+      batches(micro, whole_batch, 0);
+    }
+    const SettingNames group = {"zero_optimization.mics_shard_size"};
+    if (const auto shards = whole_if_positive(group))
+      layout.shard_copies = quotient(group.front(), layout.replicas, *shards);
+    return found_;
+  }
+};
+
+}  // namespace
+
+ForeignLayout layout_of_deepspeed(const FlatSettings& settings, const GpuCount& gpus,
+                                  const Transformer& model) {
+  return DeepspeedReader(settings, gpus, model).read();
+}
+
+}  // namespace sgdsim

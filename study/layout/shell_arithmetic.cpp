@@ -1,0 +1,101 @@
+// By descent, as deep as people write.
+#include "study/layout/shell_arithmetic.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+namespace sgdsim {
+namespace {
+
+bool is_word_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+class Arithmetic {
+ public:
+  using Lookup = std::function<std::string(const std::string&)>;  // of "$NAME"
+  Arithmetic(const std::string& text, const Lookup& lookup) : text_(text), lookup_(lookup) {}
+
+  std::optional<int64_t> value() {
+    const auto all = sum(0);
+    return next() == '\0' ? all : std::nullopt;
+  }
+
+ private:
+  static constexpr int most_depth = 50;
+  static constexpr double most = 1e15;
+
+  char next() {
+    while (place_ < text_.size() && (text_[place_] == ' ' || text_[place_] == '\t')) ++place_;
+    return place_ < text_.size() ? text_[place_] : '\0';
+  }
+  std::optional<int64_t> sum(int depth) {
+    auto left = product(depth);
+    for (char sign = next(); left && (sign == '+' || sign == '-'); sign = next()) {
+      ++place_;
+      const auto right = product(depth);
+      left = !right ? std::nullopt : within(*left, sign, *right);
+    }
+    return left;
+  }
+  std::optional<int64_t> product(int depth) {
+    auto left = unit(depth);
+    for (char sign = next(); left && (sign == '*' || sign == '/' || sign == '%'); sign = next()) {
+      ++place_;
+      const auto right = unit(depth);
+      left = !right ? std::nullopt : within(*left, sign, *right);
+    }
+    return left;
+  }
+  static std::optional<int64_t> within(int64_t left, char sign, int64_t right) {
+    if (sign == '/' || sign == '%') {
+      if (right == 0) return std::nullopt;
+      return sign == '/' ? left / right : left % right;
+    }
+    const auto a = static_cast<double>(left);
+    const auto b = static_cast<double>(right);
+    if (std::abs(sign == '*' ? a * b : std::abs(a) + std::abs(b)) > most) return std::nullopt;
+    return sign == '*' ? left * right : sign == '+' ? left + right : left - right;
+  }
+  std::optional<int64_t> unit(int depth) {
+    if (depth > most_depth) return std::nullopt;
+    if (next() == '(') {
+      ++place_;
+      const auto inside = sum(depth + 1);
+      if (next() != ')') return std::nullopt;
+      ++place_;
+      return inside;
+    }
+    const std::size_t from = place_;
+    if (text_.compare(place_, 2, "${") == 0) {
+      place_ = std::min(text_.find('}', place_), text_.size() - 1) + 1;
+    } else {
+      if (next() == '$') ++place_;
+      while (place_ < text_.size() && is_word_letter(text_[place_])) ++place_;
+    }
+    std::string word = text_.substr(from, place_ - from);
+    if (word.empty()) return std::nullopt;
+    if (word.front() != '$' && std::isdigit(static_cast<unsigned char>(word.front())) == 0)
+      word.insert(word.begin(), '$');
+    if (word.front() == '$') word = lookup_(word);
+    int64_t number = 0;
+    const char* end = word.data() + word.size();
+    const auto [stopped, problem] = std::from_chars(word.data(), end, number);
+    if (problem != std::errc() || stopped != end || std::abs(static_cast<double>(number)) > most)
+      return std::nullopt;
+    return number;
+  }
+
+  const std::string& text_;
+  const Lookup& lookup_;
+  std::size_t place_ = 0;
+};
+
+}  // namespace
+
+std::optional<int64_t> shell_arithmetic(
+    const std::string& text, const std::function<std::string(const std::string&)>& lookup) {
+  return Arithmetic(text, lookup).value();
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,28 @@
+// A shell script followed line by line: its flags and variables, with what is known from the file
+// alone. Neither arguments nor an environment are given; programs are not run. What stands below an
+// if is taken where its test is known to hold.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sgdsim {
+
+struct ShellWord {
+  std::string text;
+  int line = 0;
+  bool may_differ = false;  // below a test that is not known, so that it may not happen
+};
+
+struct ShellScript {
+  // Of commands, in their order, an empty one behind each; of variables that no command takes,
+  // where no command has a flag.
+  std::vector<ShellWord> words;
+  std::map<std::string, ShellWord> variables;
+};
+
+ShellScript shell_script(const std::string& text);
+
+}  // namespace sgdsim

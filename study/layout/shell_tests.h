@@ -1,0 +1,27 @@
+// Tests of a shell, "[ $A = 1 ]", as far as their words are known.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sgdsim {
+
+using Known = std::optional<bool>;  // nothing: not known
+
+Known opposite_of(Known known);
+// Words between the brackets, with variables replaced. A variable that is left is not set: it is
+// empty where that is asked, and what it is otherwise is not known.
+Known shell_test(const std::vector<std::string>& words);
+
+// Which of several branches is taken: the first whose test holds.
+class FirstThatHolds {
+ public:
+  Known is_none() const { return opposite_of(is_taken_); }
+  Known take(Known holds);
+
+ private:
+  Known is_taken_ = false;
+};
+
+}  // namespace sgdsim

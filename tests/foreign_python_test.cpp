@@ -1,0 +1,111 @@
+// What recipes in Python compute: sums, tuples, aliases, calls, and what only running would tell.
+#include <doctest/doctest.h>
+
+#include "sim/core/error.h"
+#include "study/layout/flat_settings.h"
+#include "study/layout/foreign_layout.h"
+#include "study/layout/layout_files.h"
+#include "tests/texts.h"
+
+namespace sgdsim {
+namespace {
+
+// A recipe of these lines, after its first.
+std::string recipe_of(const std::string& lines, const std::string& parameters = "") {
+  return "import os\nTP = 8\ndef f(" + parameters +
+         "):\n    cfg = _pretrain_common()\n    cfg.model.context_parallel_size = 1\n" + lines +
+         "    return cfg\n";
+}
+ForeignLayout python_read(const std::string& text) {
+  return foreign_layout(FlatSettings::read(text, "f", "f"), {.given = 64},
+                        load_model("llama3.1_70b"));
+}
+
+const std::string tp = "    cfg.model.tensor_model_parallel_size = ";
+
+}  // namespace
+
+// Each says eight, of 64 GPUs: eight replicas.
+TEST_CASE("recipes: what the file alone tells is computed") {
+  for (const std::string& lines : std::vector<std::string>{
+           tp + "2 * 4\n", tp + "2 ** 3\n", tp + "(17 - 1) // 2\n", tp + "TP\n",
+           tp + "TP * 2 % 9 + 1\n", tp + "8 if TP > 4 else 4\n",
+           tp + "4 if not TP == 8 or False else 8\n", tp + "int(os.environ.get(\"TP\", 8))\n",
+           tp + "max(4, TP)\n", tp + "{\"a\": 8}[\"a\"]\n",
+           "    tp, pp = 8, 1\n" + tp + "tp\n    cfg.model.pipeline_model_parallel_size = pp\n",
+           "    m = cfg.model\n    m.tensor_model_parallel_size = 8\n",
+           std::string("    setattr(cfg.model, \"tensor_model_parallel_size\", 8)\n"),
+           "    p = GPTProvider(tensor_model_parallel_size=4)\n    p.tensor_model_parallel_size *= "
+           "2\n"
+           "    cfg.model = p\n",
+           "    if TP is None or TP < 4:\n    " + tp + "2\n    elif TP == 8:\n    " + tp +
+               "8\n    else:\n    " + tp + "4\n",
+           tp + "4; cfg.model.tensor_model_parallel_size += \\\n        4\n",
+           "    more = dict(tensor_model_parallel_size=8)\n    cfg.model = "
+           "GPTProvider(**more)\n"}) {
+    INFO(lines);
+    CHECK(to_text(python_read(recipe_of(lines)).layout) == "tp8 dp8 zero1 sp");
+  }
+  // What stands for a parameter; a function and a class of the file.
+  const std::string others =
+      "class Provider(GPTProvider):\n    tensor_model_parallel_size: int = 8\n"
+      "def set_stages(cfg, pp=1):\n    cfg.model.pipeline_model_parallel_size = pp\n"
+      "    if pp > 1:\n        cfg.model.virtual_pipeline_model_parallel_size = 5\n";
+  CHECK(to_text(python_read(others + recipe_of(tp + "size\n", "size: int = 8")).layout) ==
+        "tp8 dp8 zero1 sp");
+  CHECK(to_text(python_read(others +
+                            recipe_of("    cfg.model = Provider()\n    set_stages(cfg, pp=4)\n"))
+                    .layout) == "tp8 pp4 vp5 dp2 zero1 sp");
+  // Tables of other programs, by their structure.
+  // Adapters by the name of their method; FP8 by that of a function.
+  CHECK(to_text(python_read(recipe_of("    cfg.peft = default_peft_config(scheme)\n" + tp + "8\n",
+                                      "scheme: str = \"lora\""))
+                    .layout) == "tp8 dp8 zero1 sp lora=32");
+  CHECK(has_note(python_read(recipe_of(tp + "8\n    cfg.mixed_precision = bf16_with_fp8_mixed()\n"
+                                            "    cfg.mixed_precision.x = 1\n")),
+                 "mixed_precision is not taken over; --precision fp8"));
+  const std::string whole =
+      "from x import y\ndef f():\n    return ConfigContainer(model=GPTProvider("
+      "tensor_model_parallel_size=8), train=TrainingConfig(global_batch_size=64), "
+      "peft=LoRA(dim=4))\n";
+  CHECK(to_text(python_read(whole).layout) == "tp8 dp8 ga8 zero1 sp lora=4");
+}
+
+TEST_CASE("recipes: what only running would tell is refused where it is asked for") {
+  const std::string line = "f: line 6: model.tensor_model_parallel_size: is ";
+  const std::string unknown = "which is not known without running it; write its value there";
+  for (const std::string& value :
+       std::vector<std::string>{"get_tp()", "8 if big else 4", "int(os.environ[\"TP\"])",
+                                "[x for x in (8, 4)][0]", "f\"{TP}\""}) {
+    const std::string refusal =
+        refusal_of([&] { python_read(recipe_of(tp + value + "\n", "big")); });
+    INFO(refusal);
+    CHECK(holds(refusal, line + "\"" + value + "\", " + unknown));
+  }
+  const std::string branch =
+      recipe_of("    if big:\n    " + tp + "8\n    else:\n    " + tp + "4\n", "big");
+  CHECK(holds(refusal_of([&] { python_read(branch); }), "is set below an if"));
+  // Nobody asks for these.
+  const std::string others =
+      recipe_of(tp + "8\n    cfg.train.train_iters = steps()\n    cfg.dataset = data(cfg)\n");
+  CHECK(to_text(python_read(others).layout) == "tp8 dp8 zero1 sp");
+  CHECK(has_note(python_read(recipe_of(tp + "8\n    set_layout(cfg.model)\n")),
+                 "what set_layout sets is not in the file and not read"));
+}
+
+TEST_CASE("recipes: files that go on without end") {
+  const std::string circle = "import x\ndef g():\n    return f()\ndef f():\n    g()\n    g()\n" +
+                             recipe_of(tp + "8\n").substr(10);
+  CHECK(to_text(python_read(circle).layout) == "tp8 dp8 zero1 sp");
+  std::string doubled = "import x\nA0 = Config(micro_batch_size=1)\n";
+  for (int i = 1; i < 60; ++i) {
+    const std::string before = "A" + std::to_string(i - 1);
+    doubled += "A" + std::to_string(i) + " = Config(x=" + before + ", y=" + before + ")\n";
+  }
+  CHECK(holds(refusal_of([&] { FlatSettings::read(doubled, "f", "A59"); }),
+              "it is too long or too deep to be followed"));
+  const std::string deep = tp + std::string(100'000, '(') + "8" + std::string(100'000, ')') + "\n";
+  CHECK(holds(refusal_of([&] { python_read(recipe_of(deep)); }), "not known without running it"));
+}
+
+}  // namespace sgdsim
