@@ -128,6 +128,8 @@ TEST_CASE("foreign scripts: flags of lists that commands take") {
   CHECK(value_of("A=\"--size 4\"\nUNUSED=\"--size 8\"\nrun $A --y 3") == "4");
   CHECK(value_of("bash -c \"run --size 4 --y\"") == "4");
   CHECK(value_of("run --size\necho 4") == "true");
+  CHECK(value_of("cat <<EOF\nit's\nEOF\nrun --size 4") == "4");
+  CHECK(value_of("echo it's\nrun --size 4") == "4");
   // Below a test that is not known: what both branches say, and what they do not.
   const std::string unknown = "if [ \"$1\" = a ]; then A=\"--size 4\"; else A=\"--size ";
   CHECK(holds(refusal_of([&] { value_of(unknown + "8\"; fi\nrun $A"); }),
@@ -141,7 +143,8 @@ TEST_CASE("foreign scripts: flags of lists that commands take") {
   CHECK_NOTHROW(FlatSettings::read(deep + "run --size 4", "f"));
   std::string doubled = "A=\"--size 4\"\n";
   for (int i = 0; i < 60; ++i) doubled += "A=\"$A $A\"\n";
-  CHECK_NOTHROW(FlatSettings::read(doubled + "run $A", "f"));
+  CHECK(holds(refusal_of([&] { FlatSettings::read(doubled + "run $A", "f"); }),
+              "f: it is too long or too deep to be followed"));
 }
 
 TEST_CASE("foreign scripts: what stands for variables of MLPerf") {

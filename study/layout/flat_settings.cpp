@@ -113,7 +113,7 @@ FlatSettings FlatSettings::read(const std::string& text, const std::string& file
 }
 
 void FlatSettings::read_flags(const std::string& text) {
-  const ShellScript script = shell_script(text);
+  const ShellScript script = shell_script(text, file_);
   const auto is_flag = [](const ShellWord& word) {
     return word.text.starts_with("--") && word.text.size() > 2;
   };

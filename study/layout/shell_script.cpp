@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "sim/core/error.h"
 #include "study/layout/shell_arithmetic.h"
 #include "study/layout/shell_settings.h"
 #include "study/layout/shell_tests.h"
@@ -86,7 +87,8 @@ class ShellVariables {
 
 class Script {
  public:
-  explicit Script(const std::string& text) : tokens_(shell_tokens(text)) {
+  Script(const std::string& text, const std::string& file)
+      : file_(file), tokens_(shell_tokens(text)) {
     while (at_ < tokens_.size()) list({});
   }
   ShellScript take() {
@@ -99,7 +101,7 @@ class Script {
   enum class Mode : uint8_t { run, may_run, skip };
   using Ends = std::initializer_list<const char*>;
   static constexpr int deepest = 100;
-  static constexpr std::size_t most_words = 500'000;
+  static constexpr std::size_t most_steps = 3'000'000;  // words, whenever they are copied
 
   static bool is_one(const std::string& text, Ends words) {
     return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
@@ -249,11 +251,7 @@ class Script {
   }
   // With an empty word behind the last.
   void take_words() {
-    for (; !is_end() && !tokens_[at_].is_sign; ++at_) {
-      std::vector<ShellWord> some = words_of(tokens_[at_]);
-      if (mode_ == Mode::skip || words_.size() + some.size() > most_words) continue;
-      words_.insert(words_.end(), some.begin(), some.end());
-    }
+    for (; !is_end() && !tokens_[at_].is_sign; ++at_) append(words_, words_of(tokens_[at_]));
     words_.push_back({"", is_end() ? 0 : tokens_[at_].line, false});
   }
   // What a word stands for: the words of a list, one, or those of a text with flags.
@@ -313,8 +311,14 @@ class Script {
   bool is_array() const {
     return at_ + 1 < tokens_.size() && tokens_[at_].text.ends_with("=") && tokens_[at_ + 1].is("(");
   }
-  static void append(std::vector<ShellWord>& all, const std::vector<ShellWord>& more) {
-    if (all.size() + more.size() < most_words) all.insert(all.end(), more.begin(), more.end());
+  void append(std::vector<ShellWord>& all, const std::vector<ShellWord>& more) {
+    count(more.size());
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  void count(std::size_t words) {
+    steps_ += words;
+    if (steps_ > most_steps)
+      throw InputError(file_, "it is too long or too deep to be followed; say the layout in words");
   }
   // Lists within a text keep what is known of their words.
   std::vector<ShellWord> words_of_value(const ShellToken& token, std::size_t from) {
@@ -326,6 +330,7 @@ class Script {
   void put(const std::string& name, std::vector<ShellWord> words, int line, bool is_more) {
     std::vector<ShellWord>& list = lists_[name];
     const std::vector<ShellWord> before = list;
+    count(before.size() + words.size());
     if (is_more) {
       append(list, words);
     } else {
@@ -338,7 +343,7 @@ class Script {
       text += (text.empty() ? "" : " ") + word.text;
       may_differ = may_differ || word.may_differ;
     }
-    if (text.size() > longest_text) list.clear();
+    count(text.size() / 1000);
     variables_.all[name] = {text, line, may_differ};
     append(assigned_, words);
     assigned_.push_back({"", line, false});
@@ -353,7 +358,9 @@ class Script {
     list.insert(list.begin(), before.begin(), before.end());
   }
 
+  const std::string& file_;
   std::vector<ShellToken> tokens_;
+  std::size_t steps_ = 0;
   ShellVariables variables_;
   std::map<std::string, std::vector<ShellWord>> lists_;
   std::vector<ShellWord> words_;
@@ -366,6 +373,8 @@ class Script {
 
 }  // namespace
 
-ShellScript shell_script(const std::string& text) { return Script(text).take(); }
+ShellScript shell_script(const std::string& text, const std::string& file) {
+  return Script(text, file).take();
+}
 
 }  // namespace sgdsim

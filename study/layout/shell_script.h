@@ -23,6 +23,7 @@ struct ShellScript {
   std::map<std::string, ShellWord> variables;
 };
 
-ShellScript shell_script(const std::string& text);
+// InputError names the file.
+ShellScript shell_script(const std::string& text, const std::string& file);
 
 }  // namespace sgdsim

@@ -18,7 +18,7 @@ class Tokens {
   void step() {
     const char c = text_[at_];
     if (c == '\\' && at_ + 1 < text_.size()) return escape();
-    if (c == '"' || c == '\'') return quote(c);
+    if (c == '"' || c == '\'') return is_quote(c) ? quote(c) : add(c);
     if (c == '$') return dollar();
     if (c == '#' && !is_word_) return comment();
     if (c == ' ' || c == '\t' || c == '\r') {
@@ -42,9 +42,14 @@ class Tokens {
   }
   void end_word() {
     if (!is_word_) return;
-    // "[[ a && b ]]" is one command.
-    if (word_.text == "[[") is_test_ = true;
-    if (word_.text == "]]") is_test_ = false;
+    const std::string& text = word_.text;
+    if (text.starts_with("<<") && text.size() > 2 && text[2] != '<')
+      text_end_ = text.substr(text[2] == '-' ? 3 : 2);
+    else if (text == text_end_)
+      text_end_.clear();
+    // "[[ a && b ]]" is one command, of one line.
+    if (text == "[[") is_test_ = true;
+    if (text == "]]") is_test_ = false;
     all_.push_back(word_);
     is_word_ = false;
   }
@@ -56,6 +61,10 @@ class Tokens {
     at_ = text_.find('\n', at_);
     at_ = at_ == std::string::npos ? text_.size() : at_ + 1;
     ++line_;
+  }
+  // Not in a text that goes to a command, "<<EOF", or where nothing closes it.
+  bool is_quote(char mark) const {
+    return text_end_.empty() && text_.find(mark, at_ + 1) != std::string::npos;
   }
   void quote(char mark) {
     begin_word();
@@ -86,6 +95,7 @@ class Tokens {
   void comment() { at_ = std::min(text_.find('\n', at_), text_.size()); }
   void sign(char c) {
     end_word();
+    if (c == '\n') is_test_ = false;
     std::string text(1, c);
     const bool is_double =
         at_ + 1 < text_.size() && text_[at_ + 1] == c && (c == '&' || c == '|' || c == ';');
@@ -101,6 +111,7 @@ class Tokens {
   int line_ = 1;
   bool is_word_ = false;
   bool is_test_ = false;
+  std::string text_end_;
   ShellToken word_;
   std::vector<ShellToken> all_;
 };
