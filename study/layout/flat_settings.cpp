@@ -12,8 +12,8 @@
 #include "sim/core/foreign_json.h"
 #include "sim/core/named.h"
 #include "study/layout/python_settings.h"
+#include "study/layout/setting_text.h"
 #include "study/layout/shell_script.h"
-#include "study/layout/shell_settings.h"
 #include "study/layout/table_settings.h"
 
 namespace sgdsim {
@@ -79,6 +79,21 @@ bool is_named(const std::string& file, std::initializer_list<const char*> ending
                      [&](const char* ending) { return file.ends_with(ending); });
 }
 
+// By the ending of its name where that says it, or by what it begins with or has.
+FlatSettings::Kind kind_of(const std::string& text, const std::string& file,
+                           const std::string& recipe) {
+  using Kind = FlatSettings::Kind;
+  const bool is_yaml = is_named(file, {".yaml", ".yml"}) && !has_flags_of_layouts(text);
+  if (first_of_json(text) == '{')
+    return is_yaml || is_braces_of_yaml(text) ? Kind::yaml : Kind::json;
+  if (!recipe.empty() || is_python(text)) return Kind::python;
+  if (is_yaml) return Kind::yaml;
+  if (is_named(file, {".sh"})) return Kind::flags;
+  if (is_named(file, {".toml"}) || has_line(text, is_table)) return Kind::toml;
+  if (has_flags(text) || has_line(text, is_export)) return Kind::flags;
+  return has_line(text, is_assignment) ? Kind::toml : Kind::yaml;
+}
+
 }  // namespace
 
 FlatSettings FlatSettings::read(const std::string& text, const std::string& file,
@@ -89,25 +104,23 @@ FlatSettings FlatSettings::read(const std::string& text, const std::string& file
     throw InputError(file, "expected a configuration of at most " + std::to_string(most_bytes) +
                                " bytes, got " + std::to_string(text.size()));
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) throw InputError(file, "it is empty");
-  const bool is_yaml = is_named(file, {".yaml", ".yml"}) && !has_flags_of_layouts(text);
-  if (first_of_json(text) == '{' && !is_yaml && !is_braces_of_yaml(text)) {
-    settings.kind_ = Kind::json;
-    settings.read_members(foreign_json(text, file), "");
-  } else if (!recipe.empty() || is_python(text)) {
-    settings.kind_ = Kind::python;
-    settings.read_python(text, recipe);
-  } else if (is_named(file, {".toml"}) || (!is_yaml && has_line(text, is_table))) {
-    settings.kind_ = Kind::toml;
-    settings.read_tables(toml_settings(text, file));
-  } else if (is_named(file, {".sh"}) ||
-             (!is_yaml && (has_flags(text) || has_line(text, is_export)))) {
-    settings.read_flags(text);
-  } else if (!is_yaml && has_line(text, is_assignment)) {
-    settings.kind_ = Kind::toml;
-    settings.read_tables(toml_settings(text, file));
-  } else {
-    settings.kind_ = Kind::yaml;
-    settings.read_tables(yaml_settings(text, file));
+  settings.kind_ = kind_of(text, file, recipe);
+  switch (settings.kind_) {
+    case Kind::json:
+      settings.read_members(foreign_json(text, file), "");
+      break;
+    case Kind::python:
+      settings.read_python(text, recipe);
+      break;
+    case Kind::toml:
+      settings.read_tables(toml_settings(text, file));
+      break;
+    case Kind::yaml:
+      settings.read_tables(yaml_settings(text, file));
+      break;
+    case Kind::flags:
+      settings.read_flags(text);
+      break;
   }
   return settings;
 }

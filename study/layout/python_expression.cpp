@@ -113,7 +113,7 @@ class Expression {
   PythonValue negated() {
     if (!accept("not")) return comparison();
     if (++depth_ > deepest) return fail();
-    const PythonValue value = truth_value(opposite(truth_of(negated())));
+    PythonValue value = truth_value(opposite(truth_of(negated())));
     --depth_;
     return value;
   }

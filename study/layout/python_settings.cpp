@@ -9,7 +9,6 @@
 #include "sim/core/error.h"
 #include "study/layout/python_expression.h"
 #include "study/layout/python_statements.h"
-#include "study/layout/shell_settings.h"
 
 namespace sgdsim {
 namespace {
@@ -332,7 +331,7 @@ class Interpreter : public PythonScope {
     }
     return *value.object;
   }
-  void put(PythonValue& place, const PythonValue& value) {
+  void put(PythonValue& place, const PythonValue& value) const {
     const bool is_same =
         place.line > 0 && place.is_plain() && place.text == value.text && !place.may_differ;
     place = value;
@@ -380,7 +379,9 @@ class Interpreter : public PythonScope {
     count(1 + object.fields.size());
     recipe.missing.insert(object.touched.begin(), object.touched.end());
     for (const auto& [name, value] : object.fields) {
-      const std::string whole = path.empty() ? name : path + "." + name;
+      std::string whole = path;
+      if (!path.empty()) whole += '.';
+      whole += name;
       const bool differs = may_differ || value.may_differ;
       if (const auto text = text_of(value))
         recipe.settings[whole] = {*text, value.line, differs};

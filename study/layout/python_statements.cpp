@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "study/layout/shell_settings.h"
+#include "study/layout/setting_text.h"
 
 namespace sgdsim {
 namespace {

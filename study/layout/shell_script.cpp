@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "study/layout/setting_text.h"
 #include "study/layout/shell_arithmetic.h"
-#include "study/layout/shell_settings.h"
 #include "study/layout/shell_tests.h"
 #include "study/layout/shell_tokens.h"
 
@@ -79,7 +79,7 @@ class ShellVariables {
     if (!rest.empty() && !rest.starts_with("-") && !rest.starts_with("=")) return word;
     if (is_set) return found->second.text;
     if (rest.empty()) return word;
-    const std::string usual = expanded(rest.substr(1), depth);
+    std::string usual = expanded(rest.substr(1), depth);
     if (rest.starts_with("=")) all[name] = {usual, 0, false};
     return usual;
   }
@@ -327,7 +327,7 @@ class Script {
       append(all, words_of({word.text, word.line, false, false}));
     return all;
   }
-  void put(const std::string& name, std::vector<ShellWord> words, int line, bool is_more) {
+  void put(const std::string& name, const std::vector<ShellWord>& words, int line, bool is_more) {
     std::vector<ShellWord>& list = lists_[name];
     const std::vector<ShellWord> before = list;
     count(before.size() + words.size());

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "sim/core/error.h"
-#include "study/layout/shell_settings.h"
+#include "study/layout/setting_text.h"
 
 namespace sgdsim {
 namespace {
@@ -30,6 +30,7 @@ std::string joined(const std::string& path, const std::string& name) {
 // What is told and where, for both languages.
 class Tables {
  public:
+  virtual ~Tables() = default;
   Tables(const std::string& file, char sign) : file_(file), sign_(sign) {}
 
  protected:
@@ -116,7 +117,7 @@ class Tables {
   }
 };
 
-class Toml : public Tables {
+class Toml final : public Tables {
  public:
   explicit Toml(const std::string& file) : Tables(file, '=') {}
 
@@ -156,7 +157,7 @@ class Toml : public Tables {
   std::string table_;
 };
 
-class Yaml : public Tables {
+class Yaml final : public Tables {
  public:
   explicit Yaml(const std::string& file) : Tables(file, ':') {}
 

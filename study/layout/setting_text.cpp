@@ -1,5 +1,5 @@
 // Lines and words as they are.
-#include "study/layout/shell_settings.h"
+#include "study/layout/setting_text.h"
 
 #include <algorithm>
 
