@@ -135,7 +135,7 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
 TEST_CASE("foreign layouts: what no word of a layout says is noted") {
   const std::string two = "--tensor-model-parallel-size 2 ";
   const std::string selective = two + "--recompute-granularity selective --recompute-modules ";
-  for (const auto& [text, note] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& row : std::vector<std::pair<std::string, std::string>>{
            {two + "--use-tp-pp-dp-mapping", "use-tp-pp-dp-mapping is not modelled"},
            {two + "--overlap-moe-expert-parallel-comm", "overlap-moe-expert-parallel-comm is not"},
            {two + "--fp8-format hybrid", "fp8-format is not taken over; --precision fp8"},
@@ -148,8 +148,8 @@ TEST_CASE("foreign layouts: what no word of a layout says is noted") {
            {R"({"zero_optimization": {"stage": 2}})", "zero2 without it is not modelled"},
            {selective + "core_attn", "selective recomputation has no effect"},
            {selective + "mlp core_attn moe", "recomputation of mlp, moe alone is not priced"}}) {
-    INFO(text);
-    CHECK(has_note(of_text(text, 16, "llama3.1_8b"), note));
+    INFO(row.first);
+    CHECK(has_note(of_text(row.first, 16, "llama3.1_8b"), row.second));
   }
   const std::string off = "model:\n  tensor_model_parallel_size: 2\n  fp8: null\n";
   CHECK_FALSE(has_note(of_text(off, 16, "llama3.1_8b"), "fp8"));

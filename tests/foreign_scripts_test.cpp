@@ -27,6 +27,7 @@ TEST_CASE("foreign scripts: variables and sums, by hand") {
       {"A='4'\ntorchrun --size=$A", "4"},
       {"torchrun --size=\"4\" --y 3", "4"},
       {"torchrun --size ${A:-7}", "7"},
+      {"A=${B:-\"7\"}\ntorchrun --size $A", "7"},
       {"export A=\"${B:=7}\"\ntorchrun --size $A", "7"},
       {"A=4\ntorchrun --size $((A * 2))", "8"},
       {"A=4\ntorchrun --size $(( $A*${B:-3} + 1 ))", "13"},

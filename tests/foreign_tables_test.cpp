@@ -79,7 +79,7 @@ TEST_CASE("foreign tables: anchors of YAML") {
 
 TEST_CASE("foreign tables: what is not understood is refused") {
   const std::string elsewhere = "is not looked for there; write it as ";
-  for (const auto& [text, sentence] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& row : std::vector<std::pair<std::string, std::string>>{
            {"policy:\n  megatron_cfg:\n    tensor_model_parallel_size: 8\n",
             "f: line 3: policy.megatron_cfg.tensor_model_parallel_size: " + elsewhere},
            {"base: &base\n  tensor_model_parallel_size: 8\nmodel:\n  micro_batch_size: 1\n",
@@ -87,10 +87,10 @@ TEST_CASE("foreign tables: what is not understood is refused") {
            {"model: {tensor_model_parallel_size: 8\n", "f: line 1: a bracket is opened and not"},
            {"model: {a: 1}}\n", "stands behind a closed bracket"},
            {"model: *base\n", "f: line 1: *base has no anchor &base before it"}}) {
-    INFO(text);
-    const std::string refusal = refusal_of([&, &one = text] { tables_read(one); });
+    INFO(row.first);
+    const std::string refusal = refusal_of([&] { tables_read(row.first); });
     CAPTURE(refusal);
-    CHECK(holds(refusal, sentence));
+    CHECK(holds(refusal, row.second));
   }
   // Anchors that grow by doubling, and brackets as deep as nobody writes.
   std::string doubled = "a0: &a0 {x: 1}\n";

@@ -75,11 +75,11 @@ class ShellVariables {
         found != all.end() && !(rest.starts_with(":") && found->second.text.empty());
     if (rest.starts_with(":")) rest.erase(0, 1);
     if (found != all.end()) has_unsure = has_unsure || found->second.may_differ;
-    if (rest.starts_with("+")) return is_set ? expanded(rest.substr(1), depth) : "";
+    if (rest.starts_with("+")) return is_set ? expanded(unquoted(rest.substr(1)), depth) : "";
     if (!rest.empty() && !rest.starts_with("-") && !rest.starts_with("=")) return word;
     if (is_set) return found->second.text;
     if (rest.empty()) return word;
-    std::string usual = expanded(rest.substr(1), depth);
+    std::string usual = expanded(unquoted(rest.substr(1)), depth);
     if (rest.starts_with("=")) all[name] = {usual, 0, false};
     return usual;
   }
