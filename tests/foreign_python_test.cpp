@@ -85,6 +85,12 @@ TEST_CASE("recipes: what only running would tell is refused where it is asked fo
   const std::string branch =
       recipe_of("    if big:\n    " + tp + "8\n    else:\n    " + tp + "4\n", "big");
   CHECK(holds(refusal_of([&] { python_read(branch); }), "is set below an if"));
+  const std::string match =
+      recipe_of("    match big:\n        case 1:\n        " + tp + "8\n" + tp + "8\n", "big");
+  CHECK(to_text(python_read(match).layout) == "tp8 dp8 zero1 sp");
+  const std::string cases =
+      recipe_of("    match big:\n        case 1:\n        " + tp + "8\n", "big");
+  CHECK(holds(refusal_of([&] { python_read(cases); }), "is set below an if"));
   // Nobody asks for these.
   const std::string others =
       recipe_of(tp + "8\n    cfg.train.train_iters = steps()\n    cfg.dataset = data(cfg)\n");

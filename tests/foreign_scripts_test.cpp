@@ -112,6 +112,8 @@ TEST_CASE("foreign scripts: tests that are known") {
       {"B=4\nwhile [[ $# -gt 0 ]]; do\n  case $1 in --b) B=$2; shift 2;; esac\ndone", "4"},
       {"A=b\ncase \"$A\" in\n  a) B=4 ;;\n  b|c) B=8 ;;\n  *) B=2 ;;\nesac", "8"},
       {"f() {\n  if [ 1 = 1 ]; then B=8; fi\n}", "8"},
+      {"B=4\nfor B in 2 8; do\n  echo $B\ndone", "$"},
+      {"declare -i B=8", "8"},
       {"B=4\nif [ 1 = 2 ]; then\n  if [ 1 = 1 ]; then B=8; fi\nfi", "4"}};
   for (const auto& row : rows) {
     INFO(row.first);

@@ -213,7 +213,7 @@ class Interpreter : public PythonScope {
     if (begins({"if"})) return branches(at, to);
     if (begins({"def", "class"}))
       define(at, end);
-    else if (begins({"for", "while", "except", "match"}))
+    else if (begins({"for", "while", "except", "match", "case"}))
       run_suite(at, end, true);
     else if (begins({"with", "try", "else", "finally"}))
       run_suite(at, end, false);

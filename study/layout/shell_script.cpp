@@ -194,6 +194,11 @@ class Script {
     const bool is_tested = is_until || is_at({"while"});
     ++at_;
     const Known holds = is_tested ? list({"do"}) : true;
+    // What is counted has another value each time.
+    if (!is_tested && !is_end() && !tokens_[at_].is_sign && mode_ != Mode::skip) {
+      const ShellToken& name = tokens_[at_];
+      put(name.text, {{"$" + name.text, name.line, true}}, name.line, false);
+    }
     while (!is_end() && !is_at({"do"})) ++at_;
     ++at_;
     where(is_until ? opposite_of(holds) : holds, [&] { list({"done"}); });
@@ -232,7 +237,9 @@ class Script {
   }
 
   Known simple() {
-    while (is_at({"export", "declare", "local", "readonly", "typeset", "-x", "-a", "-gx"})) ++at_;
+    if (is_at({"export", "declare", "local", "readonly", "typeset"})) do
+        ++at_;
+      while (!is_end() && tokens_[at_].text.starts_with("-"));
     while (!is_end() && !tokens_[at_].is_sign && assign()) ++at_;
     if (is_at({"[", "[[", "test"})) return test();
     if (is_end() || tokens_[at_].is_sign || is_at({":", "true"})) {
