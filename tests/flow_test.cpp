@@ -113,7 +113,6 @@ TEST_CASE("flow: wires that get slow, close and open again") {
   CHECK(played(racks, flows, {}, {cut, later}).until == Time() + us(3000));
 }
 
-// At one switch, the links of workers are their ports: messages share the same things.
 // 1 ns/B: 9 * 10^15 B take 9 * 10^18 ps, and a clock of 64 bits goes to 9.22 * 10^18.
 TEST_CASE("flow: a message may take nearly all of the clock") {
   const std::string cluster =
@@ -128,6 +127,7 @@ TEST_CASE("flow: a message may take nearly all of the clock") {
   CHECK(ran("9300000000000000B").exit_code == 2);
 }
 
+// At one switch, the links of workers are their ports: messages share the same things.
 TEST_CASE("flow: at one switch, flows are messages that share ports") {
   Random random(29);
   int compared = 0;

@@ -266,6 +266,24 @@ TEST_CASE("network: a cluster with long start-ups that does not say it is told w
   CHECK(ran.log.find("--set cluster.network=tcp") != std::string::npos);
 }
 
+// Shared ports know one efficiency, so that what the network sets leaves these to turns. In each of
+// two rounds four workers send 8 Mbit: at half of 2 Gbps, behind 5 us at both ports.
+TEST_CASE("network: ports whose efficiency depends on senders are not shared by default") {
+  const std::string cluster =
+      R"({"shape": "single_switch", "nodes": 4, "network": "tcp", "nic": {"latency": "5 us",
+          "bandwidth": "10 Gbps", "efficiency": [{"senders": 1, "efficiency": 1},
+                                                 {"senders": 4, "efficiency": 0.5}]},
+          "ports": [{"node": 0, "bandwidth": "2 Gbps"}]})";
+  const Ran ran = run_sgdsim(
+      {"collective", "-a", "recursive_doubling", "-n", "1 MB", "-c", cluster, "--format", "json"});
+  INFO(ran.log);
+  CHECK(Json::parse(ran.out)["time_us"].get<double>() == doctest::Approx(2 * (8000 + 10)));
+  for (const char* algorithm : {"recursive_doubling", "halving_doubling", "auto"})
+    CHECK(run_sgdsim({"run", R"({"trace": "resnet50_v100", "strategy": "naive", "cluster": )" +
+                                 cluster + R"(, "collective": ")" + algorithm + R"("})"})
+              .exit_code == 0);
+}
+
 // As in shared_ports_test: recursive doubling where port 1 is four times slower takes 11 T + L of
 // T = 1 ms and L = 10 us where pairs share ports, and 8 T + 2 L in turns. A whole step has its
 // compute before it, 0.15 ms, whether or not several messages may be under way. (A buffer of a byte

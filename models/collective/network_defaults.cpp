@@ -60,7 +60,9 @@ CollectiveOptions with_network(const CollectiveOptions& options, const Cluster& 
   for (const Default& one : defaults_of(cluster.kind)) set(one.key, one.value);
   if (!sends_over_tcp(cluster.kind)) return all;
   const bool are_uneven = !cluster.network.ports().empty();
-  if (has_ports && are_uneven && exchanges_in_pairs(algorithm)) set("ports", "shared");
+  // Shared ports have one efficiency for any number of senders.
+  const bool can_share = !cluster.network.crowding().any();
+  if (has_ports && are_uneven && can_share && exchanges_in_pairs(algorithm)) set("ports", "shared");
   if (has_ports && all.shares_ports) set("send_buffer", to_text(cluster.window));
   return all;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 namespace sgdsim::diagnose {
@@ -31,16 +32,21 @@ std::vector<std::pair<uint32_t, uint32_t>> waits_of_exchanges(
   std::stable_sort(by_end.begin(), by_end.end(), [&](std::size_t a, std::size_t b) {
     return of(exchanges[a]).end_ns < of(exchanges[b]).end_ns;
   });
+  std::vector<std::size_t> rank(exchanges.size());
+  for (std::size_t i = 0; i < by_end.size(); ++i) rank[by_end[i]] = i;
+  std::set<std::size_t> begun;  // ranks by end of those before this one
   std::vector<std::pair<uint32_t, uint32_t>> waits;
   for (std::size_t i = 0; i < exchanges.size(); ++i) {
     const RecordedOperation& one = of(exchanges[i]);
     const auto late = std::partition_point(by_end.begin(), by_end.end(), [&](std::size_t other) {
       return of(exchanges[other]).end_ns <= one.start_ns + same_moment_ns;
     });
-    const auto found = std::find_if(
-        std::make_reverse_iterator(late), by_end.rend(),
-        [&](std::size_t other) { return other < i && ends_before(of(exchanges[other]), one); });
-    if (found != by_end.rend()) waits.emplace_back(exchanges[i], exchanges[*found]);
+    const auto ended = begun.lower_bound(static_cast<std::size_t>(late - by_end.begin()));
+    const auto found =
+        std::find_if(std::make_reverse_iterator(ended), begun.rend(),
+                     [&](std::size_t at) { return ends_before(of(exchanges[by_end[at]]), one); });
+    if (found != begun.rend()) waits.emplace_back(exchanges[i], exchanges[by_end[*found]]);
+    begun.insert(rank[i]);
   }
   return waits;
 }

@@ -1,0 +1,162 @@
+// The closed form of pipelines: bubbles of every schedule, who has the head, what sends lie under,
+// and exchanges in every pass.
+#include <doctest/doctest.h>
+
+#include "models/training/hybrid_step.h"
+#include "models/training/played_step.h"
+#include "study/layout/layout_files.h"
+#include "tests/cluster_cases.h"
+#include "tests/training_cases.h"
+
+namespace sgdsim {
+namespace {
+
+TEST_CASE("closed form: the bubbles of all schedules, without communication") {
+  const double f = 3;
+  const double b = 7;
+  const double w = 2;
+  for (const int64_t p : {2, 4, 6, 16})
+    for (const int64_t v : {1, 2, 3}) {
+      Layout layout;
+      layout.pipeline = p;
+      layout.chunks = v;
+      const auto stages = static_cast<double>(p);
+      const BubbleTimes times{f, b, w, f + b};
+      CHECK(bubble_s(layout, times) ==
+            doctest::Approx((stages - 1) * (f + b) / static_cast<double>(v)));
+      if (v == 2) {
+        layout.schedule = PipelineSchedule::zbv;
+        CHECK(bubble_s(layout, times) == doctest::Approx((stages - 1) * (b - 2 * w)));
+        CHECK(bubble_s(layout, {f, b, f, f + b}) == doctest::Approx((stages - 1) * (b - f) / 2));
+      }
+      if (v > 1) continue;
+      layout.schedule = PipelineSchedule::gpipe;
+      CHECK(bubble_s(layout, times) == doctest::Approx((stages - 1) * (f + b)));
+      layout.schedule = PipelineSchedule::zb1p;
+      CHECK(bubble_s(layout, times) == doctest::Approx((stages - 1) * (f + b - 2 * w)));
+      layout.schedule = PipelineSchedule::dualpipe;
+      CHECK(bubble_s(layout, times) == doctest::Approx((stages / 2 - 1) * (f + b + b - 3 * w)));
+    }
+}
+
+TEST_CASE("closed form: the law of the pipeline for many p, v and m, without communication") {
+  const Transformer model = small_model();
+  const Gpu gpu = load_gpu("h100");
+  for (const int64_t p : {1, 2, 4, 8})
+    for (const int64_t v : {1, 2, 3})
+      for (const int64_t m : {8, 16, 40}) {
+        if (p == 1 && v > 1) continue;
+        Layout layout;
+        layout.pipeline = p;
+        layout.chunks = v;
+        layout.micro_batches = m;
+        REQUIRE(misfit_of(model, layout, 2048).empty());
+        const Cluster cluster = free_cluster(static_cast<int>(p));
+        GroupTimes groups(cluster, p);
+        const HybridStep step = hybrid_step({model, layout, 2048, gpu, Precision::bf16}, groups);
+        // The last stage has the head as well.
+        const TrainingStep asked{model, layout, 2048, gpu, Precision::bf16};
+        const LayerTimes layer = layer_times(asked, groups, {});
+        const LayerTimes head = head_times(asked);
+        const double others_s =
+            48 / static_cast<double>(p) * (layer.forward.all() + layer.backward.all());
+        const double last_s = others_s + head.forward.all() + head.backward.all();
+        CHECK(step.parts.all() - step.parts.optimizer ==
+              doctest::Approx(static_cast<double>(m) * last_s +
+                              static_cast<double>(p - 1) / static_cast<double>(v) * others_s)
+                  .epsilon(1e-9));
+        CHECK(step.time.s() == doctest::Approx(step.parts.all()).epsilon(1e-9));
+      }
+}
+
+// Every micro-batch passes through the last stage, which has the head as well, and one of them
+// through the others while it waits.
+TEST_CASE("closed form: with the slowest stage last, 1F1B and GPipe are the played ones") {
+  const Transformer model = small_model();
+  const Gpu gpu = load_gpu("h100");
+  for (const std::string text : {"pp8 ga8", "pp8 ga40", "pp2 ga3", "pp8 ga8 schedule=gpipe"}) {
+    CAPTURE(text);
+    const Layout layout = parse_layout(text, "");
+    const Cluster cluster = free_cluster(8);
+    GroupTimes groups(cluster, layout.gpus());
+    const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
+    const HybridStep closed = hybrid_step(step, groups);
+    const HybridStep played = play_step(step, groups).step;
+    CHECK(played.parts.all() - played.parts.optimizer ==
+          doctest::Approx(closed.parts.all() - closed.parts.optimizer).epsilon(1e-6));
+  }
+}
+
+// Half of the micro-batches meet the last stage on the last rank, the others on the first one.
+TEST_CASE("closed form: with dualpipe two ranks share the head") {
+  const Transformer model = small_model();
+  const Layout layout = parse_layout("pp4 ga16 schedule=dualpipe", "");
+  const Cluster cluster = free_cluster(4);
+  GroupTimes groups(cluster, 4);
+  const TrainingStep asked{model, layout, 2048, load_gpu("h100"), Precision::bf16};
+  const StepParts parts = hybrid_step(asked, groups).parts;
+  const LayerTimes layer = layer_times(asked, groups, {});
+  const LayerTimes head = head_times(asked);
+  CHECK(parts.products + parts.attention + parts.element_wise ==
+        doctest::Approx(16 * (12 * (layer.forward.all() + layer.backward.all()) +
+                              0.5 * (head.forward.all() + head.backward.all()))));
+}
+
+// A rank of 1F1B sends before it goes on; with ZB1P what goes around between two ranks is F, I and
+// a send each way in two micro-batches, beside which W is done; with DualPipe the passes of one way
+// lie beside what the other way sends.
+TEST_CASE("closed form: what sends lie under, by hand") {
+  Transformer model = small_model();
+  model.vocabulary = 1;
+  for (const char* bandwidth : {"1 Gbps", "1000 Gbps"}) {
+    const Cluster cluster = one_switch(4, bandwidth);
+    GroupTimes groups(cluster, 4);
+    const auto step_of = [&](const char* text) {
+      return hybrid_step({model, parse_layout(text, ""), 2048, load_gpu("h100"), Precision::bf16},
+                         groups);
+    };
+    const HybridStep zb1p = step_of("pp4 ga16 schedule=zb1p");
+    const double send_s = zb1p.send_s;
+    const double fill_s = 2 * 3 * send_s;
+    CHECK(step_of("pp4 ga16").parts.sends == doctest::Approx(16 * 2 * send_s + fill_s));
+    CHECK(step_of("pp4 ga16 schedule=gpipe").parts.sends ==
+          doctest::Approx(16 * 2 * send_s + fill_s));
+    CHECK(zb1p.parts.sends == doctest::Approx(16 * std::max(0.0, send_s - zb1p.weight_s) + fill_s));
+    const HybridStep dualpipe = step_of("pp4 ga16 schedule=dualpipe");
+    const double both_s = dualpipe.forward_s + dualpipe.backward_s;
+    CHECK(dualpipe.parts.sends ==
+          doctest::Approx(16 * 2 * std::max(0.0, send_s - both_s) + fill_s));
+    CHECK(zb1p.parts.sends + zb1p.hidden.sends == doctest::Approx(16 * 2 * send_s + fill_s));
+  }
+}
+
+// Where computing takes no time, every pass takes as long as what replicas exchange in it: two
+// send each other halves, of weights (2 bytes) before each pass and of gradients (4 bytes) behind.
+TEST_CASE("closed form: exchanges in every pass make passes and the bubble longer, by hand") {
+  Transformer model = small_model();
+  model.layers = 4;
+  model.kv_heads = model.heads;
+  model.vocabulary = 1;
+  const double layer_s = 1024.0 * (4 * 1024 + 3 * 4096 + 2) / 125e6;  // a byte for each parameter
+  const auto step_s = [&](const std::string& text) {
+    const Layout layout = parse_layout(text, "");
+    const Cluster cluster = one_switch(layout.gpus(), "1 Gbps");
+    GroupTimes groups(cluster, layout.gpus());
+    const StepParts parts =
+        hybrid_step({model, layout, 16, load_gpu("h100"), Precision::bf16}, groups).parts;
+    return parts.all() - parts.sends - parts.optimizer;
+  };
+  const auto near = [](double layers_s) { return doctest::Approx(layers_s).epsilon(3e-3); };
+  // Eight micro-batches, and three of other stages.
+  CHECK(step_s("pp4 dp2 ga8 zero3") == near((8 + 3) * 4 * layer_s));
+  CHECK(step_s("pp4 dp2 ga8 zero3 reshard=off") == near((8 + 3) * 3 * layer_s));
+  CHECK(step_s("pp4 dp2 ga8 zero2") == near(((8 + 3) * 2 + 1) * layer_s));  // weights once
+  // (p - 1)(F + B - 2W) = 3 (1 + 3 - 2 x 2)
+  CHECK(step_s("pp4 dp2 ga8 zero3 schedule=zb1p") == near(8 * 4 * layer_s));
+  // (p/2 - 1)(F&B + B - 3W) = 4 + 3 - 3 x 2, and the gradients of two layers, of which each of two
+  // replicas keeps half, agree with those of the other copy of the stages.
+  CHECK(step_s("pp4 dp2 ga8 zero3 schedule=dualpipe") == near((8 * 4 + 1 + 4) * layer_s));
+}
+
+}  // namespace
+}  // namespace sgdsim
