@@ -8,6 +8,7 @@
 #include "models/training/gpu_schedule.h"
 #include "models/training/transformer_file.h"
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "sim/core/quantity.h"
 #include "study/beside.h"
 #include "study/layout/layout_files.h"
