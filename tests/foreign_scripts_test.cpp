@@ -114,6 +114,10 @@ TEST_CASE("foreign scripts: tests that are known") {
       {"f() {\n  if [ 1 = 1 ]; then B=8; fi\n}", "8"},
       {"B=4\nfor B in 2 8; do\n  echo $B\ndone", "$"},
       {"declare -i B=8", "8"},
+      {"A=1\nB=4\nif [[ $A == 1 || $B == 1 && $A == 0 ]]; then B=8; fi", "8"},
+      {"A=1\nB=4\nif [ $A = 0 -a $B = 4 -o $A = 1 ]; then B=8; fi", "8"},
+      {"A=2\nB=4\n[ \"$A\" = 4 ] && echo four || B=8", "8"},
+      {"B=4\n[ \"$(f)\" = 4 ] && echo four || B=8", "$"},
       {"B=4\nif [ 1 = 2 ]; then\n  if [ 1 = 1 ]; then B=8; fi\nfi", "4"}};
   for (const auto& row : rows) {
     INFO(row.first);

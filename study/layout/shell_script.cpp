@@ -143,6 +143,7 @@ class Script {
       const Known needed = sign == "||" ? opposite_of(done) : done;
       Known next;
       where(needed, [&] { next = command(); });
+      if (needed != true) is_program_ = false;  // it may not have run
       answer = !needed ? std::nullopt : *needed ? next : done;
     }
     return answer;

@@ -81,22 +81,24 @@ Known either(Known a, Known b) { return opposite_of(both(opposite_of(a), opposit
 
 Known opposite_of(Known known) { return known ? Known(!*known) : std::nullopt; }
 
+// "Both" binds before "either".
 Known shell_test(const std::vector<std::string>& words) {
+  Known any = false;
   Known all = true;
-  bool is_or = false;
   std::vector<std::string> one;
   for (std::size_t i = 0; i <= words.size(); ++i) {
-    const bool is_end = i == words.size();
-    const bool is_and = !is_end && (words[i] == "&&" || words[i] == "-a");
-    if (!is_end && !is_and && words[i] != "||" && words[i] != "-o") {
+    const bool ends_all = i == words.size() || words[i] == "||" || words[i] == "-o";
+    if (!ends_all && words[i] != "&&" && words[i] != "-a") {
       one.push_back(words[i]);
       continue;
     }
-    all = is_or ? either(all, one_test(one)) : both(all, one_test(one));
+    all = both(all, one_test(one));
     one.clear();
-    is_or = !is_and;
+    if (!ends_all) continue;
+    any = either(any, all);
+    all = true;
   }
-  return all;
+  return any;
 }
 
 Known FirstThatHolds::take(Known holds) {
