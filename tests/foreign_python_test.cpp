@@ -56,6 +56,20 @@ TEST_CASE("recipes: what the file alone tells is computed") {
   CHECK(to_text(python_read(others +
                             recipe_of("    cfg.model = Provider()\n    set_stages(cfg, pp=4)\n"))
                     .layout) == "tp8 pp4 vp5 dp2 zero1 sp");
+  // What a class gets by the places of its fields, and what its function sets.
+  const std::string fields =
+      "@dataclass\nclass P:\n    tensor_model_parallel_size: int = 1\n"
+      "    pipeline_model_parallel_size: int = 1\n";
+  const std::string init =
+      "class P:\n    def __init__(self, tp, pp=1):\n"
+      "        self.tensor_model_parallel_size = tp\n"
+      "        self.pipeline_model_parallel_size = pp\n";
+  for (const std::string& type : {fields, init})
+    for (const char* given : {"8, 2", "8, pp=2"}) {
+      if (type == fields && given != std::string("8, 2")) continue;
+      CHECK(to_text(python_read(type + recipe_of("    cfg.model = P(" + std::string(given) + ")\n"))
+                        .layout) == "tp8 pp2 dp4 zero1 sp");
+    }
   // Tables of other programs, by their structure.
   // Adapters by the name of their method; FP8 by that of a function.
   CHECK(to_text(python_read(recipe_of("    cfg.peft = default_peft_config(scheme)\n" + tp + "8\n",

@@ -111,7 +111,7 @@ TEST_CASE("foreign scripts: tests that are known") {
       {"mkdir -p x && B=8 || exit 1", "8"},
       {"B=4\nwhile [[ $# -gt 0 ]]; do\n  case $1 in --b) B=$2; shift 2;; esac\ndone", "4"},
       {"A=b\ncase \"$A\" in\n  a) B=4 ;;\n  b|c) B=8 ;;\n  *) B=2 ;;\nesac", "8"},
-      {"f() {\n  if [ 1 = 1 ]; then B=8; fi\n}", "8"},
+      {"f() {\n  if [ 1 = 1 ]; then B=8; fi\n}\nf", "8"},
       {"B=4\nfor B in 2 8; do\n  echo $B\ndone", "$"},
       {"declare -i B=8", "8"},
       {"A=1\nB=4\nif [[ $A == 1 || $B == 1 && $A == 0 ]]; then B=8; fi", "8"},
@@ -126,6 +126,64 @@ TEST_CASE("foreign scripts: tests that are known") {
       CHECK(holds(refusal_of([&] { value_of(script); }), "is set below an if"));
     else
       CHECK(value_of(script) == row.second);
+  }
+}
+
+// "$": not known without running it, and refused.
+TEST_CASE("foreign scripts: functions, loops, sums and exits") {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"f() {\n  run --size ${1:-8}\n}\nf 4", "4"},
+      {"f() { run --size ${1:-8}; }\nf", "8"},
+      {"function f {\n  local B=$1\n  run --size $B\n}\nf 4 2", "4"},
+      {"B=2\nf() { run --size $B; }\nB=4\nf", "4"},  // as it is where it is called
+      {"f() { [ $# -eq 2 ] && B=$(($1 * $2)); }\nf 4 2\nrun --size $B", "8"},
+      {"g() { B=$1; }\nf() { g 4; }\nf 8\nrun --size $B", "4"},
+      {"B=4\nf() { B=8; }\nrun --size $B", "4"},
+      {"f() { run --size 4 \"$@\"; }\nf --size 8", "8"},
+      {"f() { run --y; }\nf --size 8\nrun --size 2", "2"},
+      {"f() { local A=$1; shift; run --size $1 $A; }\nf 4 8", "8"},
+      {"f() { B=8; if [ $1 = 4 ]; then return; fi; B=2; }\nf 4\nrun --size $B", "8"},
+      {"f() { run --size 8; exit; }\nf\nrun --size 4", "8"},
+      {"f() { if $X; then shift; fi; run --size $1; }\nf 4 8", "$"},
+      {"f() { run --size 8; }\nexport -f f", "$"},  // by whom, and with what?
+      {"B=1\nfor i in 1 2; do B=$((B * 2)); done\nrun --size $B", "$"},
+      {"B=1\ni=0\nwhile [ $i -lt 2 ]; do B=$((B * 2)); i=$((i + 1)); done\nrun --size $B", "$"},
+      {"B=1\nfor i in 1 2; do run --size $B; B=$((B * 2)); done", "$"},
+      {"B=1\nfor ((i = 0; i < 2; i++)); do ((B *= 2)); done\nrun --size $B", "$"},
+      {"B=4\nfor i in 1 2; do A=\"$A --x $B\"; done\nrun --size $B $A", "4"},
+      {"A=()\nfor i in 1 2; do A+=(--size 4); done\nrun ${A[@]}", "4"},
+      {"B=2\nfor i in 1 2; do B=$((B * 2)); A+=(--size $B); done\nrun ${A[@]}", "$"},
+      {"for i in 1 2; do for j in 1 2; do B=8; done; done\nrun --size $B", "8"},
+      {"B=2\n((B *= 2))\nrun --size $B", "$"},
+      {"B=2\n(( B++ ))\nrun --size $B", "$"},
+      {"B=2\nlet B*=2\nrun --size $B", "$"},
+      {"B=2\nlet \"B = 4\"\nrun --size $B", "$"},
+      {"A=2\nB=2\nif ((A == 2)); then run --y; fi\nrun --size $B", "2"},
+      {"(cd x; B=4; run --size $B)", "4"},
+      {"A=8\nif [ $A = 8 ]; then run --size 8; exit 0; fi\nrun --size 4", "8"},
+      {"if [ $# -lt 1 ]; then echo usage; exit 1; fi\nrun --size 4", "4"},
+      {"run --size 8\n(run --y; exit)\nrun --size 4", "4"},
+      {"B=8\ncat << EOF\nDon't wait\nEOF\nB=2\nrun --size $B --path 'x'", "2"}};
+  for (const auto& row : rows) {
+    INFO(row.first);
+    if (row.second == "$")
+      CHECK(holds(refusal_of([&] { value_of(row.first); }), "is set below an if"));
+    else
+      CHECK(value_of(row.first) == row.second);
+  }
+  // Calls of calls end.
+  const auto doubled = [](int depth) {
+    std::string calls = "f0() { run --size 4; }\n";
+    for (int i = 1; i <= depth; ++i) {
+      const std::string inner = "f" + std::to_string(i - 1);
+      calls += "f" + std::to_string(i) + "() { " + inner + "; " + inner + "; }\n";
+    }
+    return calls + "f" + std::to_string(depth);
+  };
+  CHECK(value_of(doubled(10)) == "4");
+  for (const std::string& script : {doubled(29), std::string("f() { f; }\nf\nrun --size 4")}) {
+    INFO(script);
+    CHECK(holds(refusal_of([&] { value_of(script); }), "too long or too deep"));
   }
 }
 

@@ -186,10 +186,34 @@ class Interpreter : public PythonScope {
     }
     Frame frame;
     enter(frame, type);
-    for (const auto& [name, value] : frame.variables)
-      if (value.line > 0) made.object->fields[name] = value;
+    std::map<int, std::string> places;  // by their lines
+    for (const auto& [name, value] : frame.variables) {
+      if (value.line == 0) continue;
+      made.object->fields[name] = value;
+      places[value.line] = name;
+    }
+    if (const auto init = init_of(type)) {
+      PythonArguments all = given;
+      all.in_order.insert(all.in_order.begin(), made);
+      call_of(*init, all);
+      return made;
+    }
+    // What is given by places is not known where others come first.
+    const bool are_known = type.parameters.empty() && given.in_order.size() <= places.size();
+    for (auto place = places.begin(); const PythonValue& value : given.in_order)
+      if (are_known) made.object->fields[place++->second] = value;
+    if (!are_known && !given.in_order.empty())
+      for (auto& [name, value] : made.object->fields)
+        value = {.text = statements_[type.from - 1].text, .line = line_};
     for (const auto& [name, value] : given.named) made.object->fields[name] = value;
     return made;
+  }
+
+  std::optional<Definition> init_of(const Definition& type) const {
+    for (std::size_t at = type.from; at < type.to; ++at)
+      if (tokens_[at].size() > 2 && tokens_[at][0].is("def") && tokens_[at][1].is("__init__"))
+        return Definition{python_parameters(tokens_[at]), at + 1, end_of(at, type.to)};
+    return {};
   }
 
   void run(std::size_t from, std::size_t to) {

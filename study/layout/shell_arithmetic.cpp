@@ -98,4 +98,27 @@ std::optional<int64_t> shell_arithmetic(
   return Arithmetic(text, lookup).value();
 }
 
+std::vector<std::string> shell_changes(const std::string& text) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t from = at;
+    while (at < text.size() && is_word_letter(text[at])) ++at;
+    if (at == from) {
+      ++at;
+      continue;
+    }
+    const std::size_t sign = std::min(text.find_first_not_of(" \t", at), text.size());
+    const std::size_t behind = std::min(text.find_first_not_of("+-*/%&|^<>", sign), text.size());
+    const std::string signs = text.substr(sign, behind - sign);
+    const bool is_set = behind < text.size() && text[behind] == '=' && signs != "<" &&
+                        signs != ">" && text.compare(behind, 2, "==") != 0;
+    const bool is_counted = signs.starts_with("++") || signs.starts_with("--") ||
+                            (from >= 2 && (text.compare(from - 2, 2, "++") == 0 ||
+                                           text.compare(from - 2, 2, "--") == 0));
+    const bool is_number = std::isdigit(static_cast<unsigned char>(text[from])) != 0;
+    if (!is_number && (is_set || is_counted)) names.push_back(text.substr(from, at - from));
+  }
+  return names;
+}
+
 }  // namespace sgdsim

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "sim/core/error.h"
@@ -11,88 +11,21 @@
 #include "study/layout/shell_arithmetic.h"
 #include "study/layout/shell_tests.h"
 #include "study/layout/shell_tokens.h"
+#include "study/layout/shell_variables.h"
 
 namespace sgdsim {
 namespace {
-
-constexpr std::size_t longest_text = 100'000;  // of a variable
-
-// Variables and what they stand for.
-class ShellVariables {
- public:
-  std::map<std::string, ShellWord> all;
-  bool has_unsure = false;  // whether one was asked for that may have another value
-
-  // Every "$NAME", "${NAME:-8}" and "$((A * 2))" of it that is known.
-  std::string expanded(const std::string& text, int depth = 0) {
-    std::string whole;
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = text[at] == '$' && depth < deepest ? end_of(text, at) : at;
-      if (end == at) {
-        whole += text[at++];
-        continue;
-      }
-      whole += value_of(text.substr(at, end - at), depth + 1);
-      at = end;
-      if (whole.size() > longest_text) return text;
-    }
-    return whole;
-  }
-
- private:
-  static constexpr int deepest = 10;
-
-  static std::size_t end_of(const std::string& text, std::size_t at) {
-    if (const std::size_t end = behind_dollar(text, at); end > at) return end;
-    if (text.compare(at, 2, "$#") == 0) return at + 2;
-    return end_of_name(text, at + 1);
-  }
-  static std::size_t end_of_name(const std::string& text, std::size_t at) {
-    while (at < text.size() &&
-           (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_'))
-      ++at;
-    return at;
-  }
-  // Of one that begins with "$"; itself where it is not known.
-  std::string value_of(const std::string& word, int depth) {
-    constexpr std::size_t most_letters = 200;
-    if (word == "$#") return "0";  // no arguments are given
-    if (word.starts_with("$((") && word.ends_with("))") && word.size() < most_letters) {
-      const auto number =
-          shell_arithmetic(word.substr(3, word.size() - 5),
-                           [&](const std::string& name) { return expanded(name, depth); });
-      return number ? std::to_string(*number) : word;
-    }
-    if (word.starts_with("$(")) return word;
-    const bool has_braces = word.starts_with("${");
-    const std::string inside = has_braces ? word.substr(2, word.size() - 3) : word.substr(1);
-    const std::size_t end = end_of_name(inside, 0);
-    const std::string name = inside.substr(0, end);
-    std::string rest = inside.substr(end);
-    if (rest == "[@]" || rest == "[*]") rest = "";
-    const auto found = all.find(name);
-    const bool is_set =
-        found != all.end() && !(rest.starts_with(":") && found->second.text.empty());
-    if (rest.starts_with(":")) rest.erase(0, 1);
-    if (found != all.end()) has_unsure = has_unsure || found->second.may_differ;
-    if (rest.starts_with("+")) return is_set ? expanded(unquoted(rest.substr(1)), depth) : "";
-    if (!rest.empty() && !rest.starts_with("-") && !rest.starts_with("=")) return word;
-    if (is_set) return found->second.text;
-    if (rest.empty()) return word;
-    std::string usual = expanded(unquoted(rest.substr(1)), depth);
-    if (rest.starts_with("=")) all[name] = {usual, 0, false};
-    return usual;
-  }
-};
 
 class Script {
  public:
   Script(const std::string& text, const std::string& file)
       : file_(file), tokens_(shell_tokens(text)) {
-    while (at_ < tokens_.size()) list({});
+    while (!is_end()) list({});
+    // Others may call what this file only defines.
+    for (auto& one : functions_)
+      if (!one.second.is_called) where(std::nullopt, [&] { enter(one.second, {}); });
   }
   ShellScript take() {
-    const auto is_flag = [](const ShellWord& word) { return word.text.starts_with("--"); };
     if (std::none_of(words_.begin(), words_.end(), is_flag)) words_ = std::move(assigned_);
     return {std::move(words_), std::move(variables_.all)};
   }
@@ -100,9 +33,22 @@ class Script {
  private:
   enum class Mode : uint8_t { run, may_run, skip };
   using Ends = std::initializer_list<const char*>;
+  struct Function {
+    std::size_t body = 0;  // where it begins
+    bool is_called = false;
+  };
+  // What an assignment, or a pass through a loop, may have changed.
+  struct State {
+    ShellVariables variables;
+    std::map<std::string, ShellList> lists;
+    std::size_t words = 0;
+    std::size_t assigned = 0;
+  };
   static constexpr int deepest = 100;
+  static constexpr int deepest_calls = 20;
   static constexpr std::size_t most_steps = 3'000'000;  // words, whenever they are copied
 
+  static bool is_flag(const ShellWord& word) { return word.text.starts_with("--"); }
   static bool is_one(const std::string& text, Ends words) {
     return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
   }
@@ -117,7 +63,7 @@ class Script {
     const Mode before = mode_;
     if (mode_ != Mode::skip && holds != true) mode_ = holds == false ? Mode::skip : Mode::may_run;
     f();
-    mode_ = before;
+    mode_ = std::max(before, rest_);
   }
 
   // Up to one of these words, or to a sign that ends it. What its last command answers.
@@ -125,7 +71,7 @@ class Script {
     Known answer = true;
     while (!is_end() && !is_at(ends)) {
       if (is_sign(sign)) break;
-      if (tokens_[at_].is_sign && !is_sign("("))
+      if (tokens_[at_].is_sign && !is_sign("(") && !is_sign("(("))
         ++at_;
       else
         answer = chain();
@@ -149,6 +95,7 @@ class Script {
     return answer;
   }
   Known command() {
+    count(1);
     is_program_ = false;
     if (depth_ == deepest) {
       if (!is_end() && tokens_[at_].is_sign) ++at_;
@@ -160,7 +107,9 @@ class Script {
     return answer;
   }
   Known compound() {
-    if (is_sign("(")) return body({}, ")");
+    if (is_sign("((")) return arithmetic();
+    if (is_sign("(")) return subshell();
+    if (is_function()) return define();
     if (is_at({"{"})) return body({"}"}, ";;");
     if (is_at({"if"})) return branches();
     if (is_at({"while", "until", "for", "select"})) return loop();
@@ -190,6 +139,113 @@ class Script {
     ++at_;
     return true;
   }
+  // What exits in it ends it alone.
+  Known subshell() {
+    const auto before = std::tuple(mode_, rest_, exit_);
+    const Known answer = body({}, ")");
+    std::tie(mode_, rest_, exit_) = before;
+    return answer;
+  }
+  // "NAME() {" and "function NAME {".
+  bool is_function() const {
+    const std::size_t name = at_ + (is_at({"function"}) ? 1 : 0);
+    if (name + 2 >= tokens_.size() || tokens_[name].is_sign || is_array()) return false;
+    return name > at_ || (tokens_[name + 1].is("(") && tokens_[name + 2].is(")"));
+  }
+  // Its body is passed over here, and followed where it is called.
+  Known define() {
+    if (is_at({"function"})) ++at_;
+    const std::string name = tokens_[at_++].text;
+    while (is_sign("(") || is_sign(")") || is_sign("\n")) ++at_;
+    if (mode_ != Mode::skip) functions_[name] = {at_};
+    where(false, [&] { command(); });
+    return true;
+  }
+  void enter(Function& function, const ShellList& given) {
+    function.is_called = true;
+    count(calls_ == deepest_calls ? most_steps + 1 : given.size());
+    const std::size_t back = std::exchange(at_, function.body);
+    const ShellList outer = std::exchange(given_, given);
+    const auto before = std::pair(mode_, rest_);
+    ++calls_;
+    bind_given();
+    command();
+    --calls_;
+    given_ = outer;
+    bind_given();
+    // A return ends the function alone, an exit the script.
+    rest_ = std::max(before.second, exit_);
+    mode_ = std::max(before.first, exit_);
+    at_ = back;
+  }
+  // "$1", "$#" and "$@" of a function; of the script itself, which nobody gives arguments, none.
+  void bind_given() {
+    for (std::size_t i = 1; i <= 9; ++i) {
+      const std::string name = std::to_string(i);
+      variables_.all.erase(name);
+      if (i <= given_.size()) variables_.all[name] = given_[i - 1];
+    }
+    variables_.all["#"] = {std::to_string(given_.size()), 0, false};
+    for (const char* name : {"@", "*"}) lists_[name] = given_;
+    if (calls_ > 0) return;
+    for (const char* name : {"@", "*"}) lists_.erase(name);
+    variables_.all.erase("#");
+  }
+  void shift() {
+    if (given_.empty() || mode_ == Mode::skip) return;
+    if (mode_ == Mode::run) given_.erase(given_.begin());
+    if (mode_ == Mode::may_run)
+      for (ShellWord& word : given_) word.may_differ = true;
+    bind_given();
+  }
+
+  // "((A *= 2))": what it changes is not known behind it.
+  Known arithmetic() {
+    std::string text;
+    int depth = 0;
+    do {
+      depth += is_sign("((") ? 2 : is_sign("(") ? 1 : is_sign(")") ? -1 : 0;
+      text += tokens_[at_++].text + ' ';
+    } while (!is_end() && depth > 0);
+    forget(text);
+    return {};
+  }
+  void forget(const std::string& text) {
+    if (mode_ == Mode::skip) return;
+    for (const std::string& name : shell_changes(text))
+      put(name, {{"$" + name, is_end() ? 0 : tokens_[at_].line, true}}, 0, false);
+  }
+
+  // What a second pass through a loop changes again is not known behind it.
+  void passes(Known holds, Ends ends) {
+    const std::size_t begin = at_;
+    const std::size_t words = words_.size();
+    where(holds, [&] { list(ends); });
+    if (is_second_pass_ || holds == false || mode_ == Mode::skip) return;
+    const std::size_t end = at_;
+    for (const auto& [name, word] : variables_.all) count(1 + word.text.size() / 100);
+    for (const auto& [name, list] : lists_) count(1 + list.size());
+    const State first{variables_, lists_, words_.size(), assigned_.size()};
+    at_ = begin;
+    is_second_pass_ = true;
+    where(holds, [&] { list(ends); });
+    is_second_pass_ = false;
+    at_ = end;
+    keep_first_pass(first, words);
+  }
+  void keep_first_pass(const State& first, std::size_t begin) {
+    mark_second(words_, begin, first.words);
+    words_.resize(first.words);
+    assigned_.resize(first.assigned);
+    const auto second = std::exchange(lists_, first.lists);
+    const auto changed = std::exchange(variables_, first.variables).all;
+    for (auto& [name, word] : variables_.all) {
+      const auto again = changed.find(name);
+      word.may_differ =
+          word.may_differ || again == changed.end() || again->second.text != word.text;
+    }
+    for (auto& [name, list] : lists_) mark_changes(list, second.at(name));
+  }
   Known loop() {
     const bool is_until = is_at({"until"});
     const bool is_tested = is_until || is_at({"while"});
@@ -200,9 +256,10 @@ class Script {
       const ShellToken& name = tokens_[at_];
       put(name.text, {{"$" + name.text, name.line, true}}, name.line, false);
     }
+    if (!is_tested && is_sign("((")) arithmetic();  // "((I = 0; I < 8; I++))"
     while (!is_end() && !is_at({"do"})) ++at_;
     ++at_;
-    where(is_until ? opposite_of(holds) : holds, [&] { list({"done"}); });
+    passes(is_until ? opposite_of(holds) : holds, {"done"});
     ++at_;
     return true;
   }
@@ -238,7 +295,8 @@ class Script {
   }
 
   Known simple() {
-    if (is_at({"export", "declare", "local", "readonly", "typeset"})) do
+    const bool declares = is_at({"export", "declare", "local", "readonly", "typeset"});
+    if (declares) do
         ++at_;
       while (!is_end() && tokens_[at_].text.starts_with("-"));
     while (!is_end() && !tokens_[at_].is_sign && assign()) ++at_;
@@ -248,8 +306,33 @@ class Script {
       return true;
     }
     is_program_ = true;
+    const std::string name = tokens_[at_].text;
+    const auto function = declares ? functions_.end() : functions_.find(name);
+    const std::size_t begin = words_.size();
     take_words();
+    if (mode_ == Mode::skip) return {};
+    if (function != functions_.end()) {
+      const ShellList given(words_.begin() + static_cast<std::ptrdiff_t>(begin) + 1,
+                            words_.end() - 1);
+      words_.resize(begin);
+      enter(function->second, given);
+    }
+    if (name == "let") forget(text_from(begin));
+    if (name == "shift") shift();
+    if (name == "exit" || (name == "return" && calls_ > 0)) leave(name == "exit");
     return {};
+  }
+  std::string text_from(std::size_t begin) const {
+    std::string text;
+    for (std::size_t i = begin; i < words_.size(); ++i) text += words_[i].text + ' ';
+    return text;
+  }
+  // Behind a command with flags. Before one, it is the end of a check that failed, as of arguments.
+  void leave(bool is_exit) {
+    if (is_exit && !has_flags_) return;
+    rest_ = mode_ == Mode::run ? Mode::skip : std::max(rest_, Mode::may_run);
+    mode_ = std::max(mode_, rest_);
+    if (is_exit) exit_ = rest_;
   }
   Known test() {
     std::vector<std::string> words;
@@ -259,44 +342,24 @@ class Script {
   }
   // With an empty word behind the last.
   void take_words() {
-    for (; !is_end() && !tokens_[at_].is_sign; ++at_) append(words_, words_of(tokens_[at_]));
+    for (; !is_end() && !tokens_[at_].is_sign; ++at_) {
+      const ShellList more = words_of(tokens_[at_]);
+      has_flags_ = has_flags_ || std::any_of(more.begin(), more.end(), is_flag);
+      append(words_, more);
+    }
     words_.push_back({"", is_end() ? 0 : tokens_[at_].line, false});
   }
   // What a word stands for: the words of a list, one, or those of a text with flags.
-  std::vector<ShellWord> words_of(const ShellToken& token) {
+  ShellList words_of(const ShellToken& token) {
     if (mode_ == Mode::skip) return {};
-    if (const auto found = lists_.find(name_in(token.text)); found != lists_.end())
+    if (const auto found = lists_.find(variable_in(token.text)); found != lists_.end())
       return found->second;
     variables_.has_unsure = false;
     const std::string text = variables_.expanded(token.text);
     const bool may_differ = variables_.has_unsure || mode_ == Mode::may_run;
     if (token.is_quoted && text.find("--", 1) == std::string::npos)
       return {{text, token.line, may_differ}};
-    return split(text, token.line, may_differ);
-  }
-  // At blanks, but not at those in "$(( A * 2 ))".
-  static std::vector<ShellWord> split(const std::string& text, int line, bool may_differ) {
-    std::vector<ShellWord> all;
-    bool is_word = false;
-    for (std::size_t at = 0; at < text.size();) {
-      const bool is_blank = std::isspace(static_cast<unsigned char>(text[at])) != 0;
-      if (!is_blank && !is_word) all.push_back({"", line, may_differ});
-      is_word = !is_blank;
-      if (text[at] == '\n') ++line;
-      const std::size_t end = text[at] == '$' ? std::max(at + 1, behind_dollar(text, at)) : at + 1;
-      if (is_word) all.back().text += text.substr(at, end - at);
-      at = end;
-    }
-    return all;
-  }
-  // "A" of "$A", "${A}", "${A[@]}".
-  static std::string name_in(const std::string& text) {
-    if (text.size() < 2 || text.front() != '$') return "";
-    std::string name = text.substr(1);
-    if (name.front() == '{' && name.back() == '}') name = name.substr(1, name.size() - 2);
-    for (const std::string all : {"[@]", "[*]"})
-      if (name.ends_with(all)) name.erase(name.size() - all.size());
-    return name;
+    return split_words(text, token.line, may_differ);
   }
   // "NAME=text", "NAME=(a b)", and both with "+=". Whether it is one.
   bool assign() {
@@ -306,7 +369,7 @@ class Script {
     const bool is_more = token.text[equals - 1] == '+';
     const std::string name = token.text.substr(0, equals - (is_more ? 1 : 0));
     if (!is_setting_name(name)) return false;
-    std::vector<ShellWord> words;
+    ShellList words;
     if (is_array()) {
       for (at_ += 2; !is_end() && !is_sign(")"); ++at_)
         if (!tokens_[at_].is_sign) append(words, words_of(tokens_[at_]));
@@ -319,7 +382,7 @@ class Script {
   bool is_array() const {
     return at_ + 1 < tokens_.size() && tokens_[at_].text.ends_with("=") && tokens_[at_ + 1].is("(");
   }
-  void append(std::vector<ShellWord>& all, const std::vector<ShellWord>& more) {
+  void append(ShellList& all, const ShellList& more) {
     count(more.size());
     all.insert(all.end(), more.begin(), more.end());
   }
@@ -329,15 +392,15 @@ class Script {
       throw InputError(file_, "it is too long or too deep to be followed; say the layout in words");
   }
   // Lists within a text keep what is known of their words.
-  std::vector<ShellWord> words_of_value(const ShellToken& token, std::size_t from) {
-    std::vector<ShellWord> all;
-    for (const ShellWord& word : split(token.text.substr(from), token.line, false))
+  ShellList words_of_value(const ShellToken& token, std::size_t from) {
+    ShellList all;
+    for (const ShellWord& word : split_words(token.text.substr(from), token.line, false))
       append(all, words_of({word.text, word.line, false, false}));
     return all;
   }
-  void put(const std::string& name, const std::vector<ShellWord>& words, int line, bool is_more) {
-    std::vector<ShellWord>& list = lists_[name];
-    const std::vector<ShellWord> before = list;
+  void put(const std::string& name, const ShellList& words, int line, bool is_more) {
+    ShellList& list = lists_[name];
+    const ShellList before = list;
     count(before.size() + words.size());
     if (is_more) {
       append(list, words);
@@ -356,24 +419,21 @@ class Script {
     append(assigned_, words);
     assigned_.push_back({"", line, false});
   }
-  // Where it may not happen, the words that were there may stay.
-  static void keep_both(std::vector<ShellWord>& list, std::vector<ShellWord> before) {
-    const auto is_same = [](const ShellWord& a, const ShellWord& b) { return a.text == b.text; };
-    const bool goes_on = list.size() >= before.size() &&
-                         std::equal(before.begin(), before.end(), list.begin(), is_same);
-    if (goes_on) return std::copy(before.begin(), before.end(), list.begin()), void();
-    for (ShellWord& word : before) word.may_differ = true;
-    list.insert(list.begin(), before.begin(), before.end());
-  }
-
   const std::string& file_;
   std::vector<ShellToken> tokens_;
   std::size_t steps_ = 0;
   ShellVariables variables_;
-  std::map<std::string, std::vector<ShellWord>> lists_;
-  std::vector<ShellWord> words_;
-  std::vector<ShellWord> assigned_;
+  std::map<std::string, ShellList> lists_;
+  ShellList words_;
+  ShellList assigned_;
+  std::map<std::string, Function> functions_;
   std::size_t at_ = 0;
+  int calls_ = 0;
+  bool is_second_pass_ = false;
+  bool has_flags_ = false;  // a command had some
+  Mode rest_ = Mode::run;   // of what stands behind an exit, or a return in its function
+  Mode exit_ = Mode::run;   // behind an exit
+  ShellList given_;         // to the function that runs
   int depth_ = 0;
   Mode mode_ = Mode::run;
   bool is_program_ = false;  // what answered last

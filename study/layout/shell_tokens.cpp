@@ -43,10 +43,15 @@ class Tokens {
   void end_word() {
     if (!is_word_) return;
     const std::string& text = word_.text;
-    if (text.starts_with("<<") && text.size() > 2 && text[2] != '<')
-      text_end_ = text.substr(text[2] == '-' ? 3 : 2);
+    // "<<EOF", "<<-EOF", "<< EOF"; not "<<<".
+    const std::size_t begin = text.starts_with("<<") ? (text.starts_with("<<-") ? 3 : 2) : 0;
+    if (is_text_next_)
+      text_end_ = text;
+    else if (begin > 0 && !text.starts_with("<<<"))
+      text_end_ = text.substr(begin);
     else if (text == text_end_)
       text_end_.clear();
+    is_text_next_ = begin > 0 && begin == text.size();
     // "[[ a && b ]]" is one command, of one line.
     if (text == "[[") is_test_ = true;
     if (text == "]]") is_test_ = false;
@@ -97,8 +102,8 @@ class Tokens {
     end_word();
     if (c == '\n') is_test_ = false;
     std::string text(1, c);
-    const bool is_double =
-        at_ + 1 < text_.size() && text_[at_ + 1] == c && (c == '&' || c == '|' || c == ';');
+    const bool is_double = at_ + 1 < text_.size() && text_[at_ + 1] == c &&
+                           std::string("&|;(").find(c) != std::string::npos;
     if (is_double) text += c;
     all_.push_back({text, line_, !is_test_});
     at_ += text.size();
@@ -111,7 +116,8 @@ class Tokens {
   int line_ = 1;
   bool is_word_ = false;
   bool is_test_ = false;
-  std::string text_end_;
+  std::string text_end_;       // what ends a text that goes to a command
+  bool is_text_next_ = false;  // the next word says what ends it
   ShellToken word_;
   std::vector<ShellToken> all_;
 };

@@ -9,7 +9,7 @@ namespace sgdsim {
 struct ShellToken {
   std::string text;  // without its quotes; "$A" is not replaced
   int line = 0;
-  bool is_sign = false;  // "\n", ";", ";;", "&", "&&", "|", "||", "(", ")"
+  bool is_sign = false;  // "\n", ";", ";;", "&", "&&", "|", "||", "(", "((", ")"
   bool is_quoted = false;
   bool is(const char* sign) const { return is_sign && text == sign; }
 };
