@@ -118,6 +118,7 @@ TEST_CASE("foreign scripts: tests that are known") {
       {"A=1\nB=4\nif [ $A = 0 -a $B = 4 -o $A = 1 ]; then B=8; fi", "8"},
       {"A=2\nB=4\n[ \"$A\" = 4 ] && echo four || B=8", "8"},
       {"B=4\n[ \"$(f)\" = 4 ] && echo four || B=8", "$"},
+      {"B=4\n! command -v x && B=8", "$"},
       {"B=4\nif [ 1 = 2 ]; then\n  if [ 1 = 1 ]; then B=8; fi\nfi", "4"}};
   for (const auto& row : rows) {
     INFO(row.first);

@@ -131,6 +131,9 @@ TEST_CASE("foreign tables: TOML without lines of tables") {
     INFO(text);
     CHECK(to_text(tables_read(text).layout) == layout);
   }
+  const std::string grouped = "[training]\nlocal_batch_size = 1_024\n";
+  CHECK(to_text(tables_read(grouped + "[parallelism]\ntensor_parallel_degree = 8\n").layout) ==
+        "tp8 dp8 mbs1024 zero3 sp kernels=eager");
 }
 
 }  // namespace sgdsim

@@ -7,7 +7,6 @@
 namespace sgdsim {
 namespace {
 
-bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 std::size_t length_of_sign(const std::string& text, std::size_t at) {
@@ -20,7 +19,7 @@ std::size_t length_of_sign(const std::string& text, std::size_t at) {
 
 std::size_t length_of_number(const std::string& text, std::size_t at) {
   std::size_t end = at;
-  while (end < text.size() && (is_letter(text[end]) || text[end] == '.' ||
+  while (end < text.size() && (is_word_letter(text[end]) || text[end] == '.' ||
                                ((text[end] == '-' || text[end] == '+') &&
                                 (text[end - 1] == 'e' || text[end - 1] == 'E'))))
     ++end;
@@ -40,9 +39,9 @@ PythonToken token_at(const std::string& text, std::size_t at) {
   if (is_digit(c) || (c == '.' && at + 1 < text.size() && is_digit(text[at + 1]))) {
     kind = PythonToken::Kind::number;
     length = length_of_number(text, at);
-  } else if (is_letter(c)) {
+  } else if (is_word_letter(c)) {
     kind = PythonToken::Kind::name;
-    for (length = 1; at + length < text.size() && is_letter(text[at + length]);) ++length;
+    for (length = 1; at + length < text.size() && is_word_letter(text[at + length]);) ++length;
   }
   return {kind, text.substr(at, length), at, at + length};
 }
@@ -113,7 +112,7 @@ class Expression {
   PythonValue negated() {
     if (!accept("not")) return comparison();
     if (++depth_ > deepest) return fail();
-    PythonValue value = truth_value(opposite(truth_of(negated())));
+    PythonValue value = truth_value(opposite_of(truth_of(negated())));
     --depth_;
     return value;
   }
@@ -127,7 +126,7 @@ class Expression {
     }
     if (is("not") && at_ + 1 < tokens_.size() && tokens_[at_ + 1].is("in")) {
       at_ += 2;
-      return truth_value(opposite(compared("in", left, sum())));
+      return truth_value(opposite_of(compared("in", left, sum())));
     }
     return left;
   }

@@ -60,7 +60,7 @@ bool is_none(const PythonValue& value) {
 }
 
 // Nothing where it is not known. Numbers are the same however they are written.
-std::optional<bool> are_equal(const PythonValue& left, const PythonValue& right) {
+Known are_equal(const PythonValue& left, const PythonValue& right) {
   const bool is_something =
       left.kind == PythonValue::Kind::list || (left.object && left.object->is_made);
   if (is_something && !left.may_differ && is_none(right)) return false;
@@ -71,7 +71,7 @@ std::optional<bool> are_equal(const PythonValue& left, const PythonValue& right)
   return left.is_quoted == right.is_quoted && left.text == right.text;
 }
 
-std::optional<bool> is_in(const PythonValue& value, const PythonValue& all) {
+Known is_in(const PythonValue& value, const PythonValue& all) {
   if (all.kind != PythonValue::Kind::list || all.may_differ) return {};
   bool is_sure = true;
   for (const PythonValue& item : all.items) {
@@ -84,11 +84,10 @@ std::optional<bool> is_in(const PythonValue& value, const PythonValue& all) {
 
 }  // namespace
 
-std::optional<bool> compared(const std::string& sign, const PythonValue& left,
-                             const PythonValue& right) {
+Known compared(const std::string& sign, const PythonValue& left, const PythonValue& right) {
   if (sign == "in") return is_in(left, right);
   if (sign == "==" || sign == "is") return are_equal(left, right);
-  if (sign == "!=") return opposite(are_equal(left, right));
+  if (sign == "!=") return opposite_of(are_equal(left, right));
   if (!is_known(left) || !is_known(right)) return {};
   const auto a = number_of(left);
   const auto b = number_of(right);
@@ -122,15 +121,11 @@ PythonValue plain_value(const std::string& text, bool is_quoted) {
   return {.kind = PythonValue::Kind::plain, .text = text, .is_quoted = is_quoted};
 }
 
-PythonValue truth_value(std::optional<bool> known) {
+PythonValue truth_value(Known known) {
   return known ? plain_value(*known ? "True" : "False") : PythonValue{};
 }
 
-std::optional<bool> opposite(std::optional<bool> known) {
-  return known ? std::optional(!*known) : std::nullopt;
-}
-
-std::optional<bool> truth_of(const PythonValue& value) {
+Known truth_of(const PythonValue& value) {
   if (!is_known(value)) return {};
   if (value.is_quoted) return !value.text.empty();
   if (value.text == "None") return false;

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "study/layout/setting_text.h"
+
 namespace sgdsim {
 
 struct PythonObject;
@@ -48,14 +50,12 @@ class PythonObjects {
 };
 
 PythonValue plain_value(const std::string& text, bool is_quoted = false);
-PythonValue truth_value(std::optional<bool> known);
+PythonValue truth_value(Known known);
 
 // Of these, nothing where it is not known.
-std::optional<bool> truth_of(const PythonValue& value);
-std::optional<bool> opposite(std::optional<bool> known);
+Known truth_of(const PythonValue& value);
 // "==", "!=", "<", "<=", ">", ">=", "is", "in".
-std::optional<bool> compared(const std::string& sign, const PythonValue& left,
-                             const PythonValue& right);
+Known compared(const std::string& sign, const PythonValue& left, const PythonValue& right);
 // "+", "-", "*", "/", "//", "%", "**".
 PythonValue computed(const std::string& sign, const PythonValue& left, const PythonValue& right);
 // What is known of the functions that come with Python; `self`: what stands before the last dot. Of

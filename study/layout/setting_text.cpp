@@ -2,6 +2,7 @@
 #include "study/layout/setting_text.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace sgdsim {
 
@@ -38,5 +39,9 @@ bool is_setting_name(const std::string& text) {
     return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
   });
 }
+
+bool is_word_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+Known opposite_of(Known known) { return known ? Known(!*known) : std::nullopt; }
 
 }  // namespace sgdsim

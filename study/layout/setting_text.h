@@ -1,6 +1,7 @@
-// What lines of settings have in common, whoever reads them.
+// What readers of settings have in common.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace sgdsim {
@@ -10,5 +11,9 @@ std::string unquoted(std::string text);
 // Without what stands behind a # that is not quoted.
 std::string without_comment(const std::string& line);
 bool is_setting_name(const std::string& text);
+bool is_word_letter(char c);  // of names: a letter, a digit or "_"
+
+using Known = std::optional<bool>;  // of what may not follow from a file alone
+Known opposite_of(Known known);
 
 }  // namespace sgdsim

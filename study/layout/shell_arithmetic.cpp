@@ -6,10 +6,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "study/layout/setting_text.h"
+
 namespace sgdsim {
 namespace {
-
-bool is_word_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 class Arithmetic {
  public:

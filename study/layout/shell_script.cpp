@@ -116,7 +116,9 @@ class Script {
     if (is_at({"case"})) return cases();
     if (!is_at({"!"})) return simple();
     ++at_;
-    return opposite_of(command());
+    const Known answer = command();
+    is_program_ = false;  // whatever it is asked for, "!" asks whether it fails
+    return opposite_of(answer);
   }
   Known body(Ends ends, const char* sign) {
     ++at_;

@@ -1,4 +1,4 @@
-// Of "a && b" and "a || b", from the left.
+// Of "a && b || c", in which "and" binds before "or".
 #include "study/layout/shell_tests.h"
 
 #include <algorithm>
@@ -79,9 +79,6 @@ Known either(Known a, Known b) { return opposite_of(both(opposite_of(a), opposit
 
 }  // namespace
 
-Known opposite_of(Known known) { return known ? Known(!*known) : std::nullopt; }
-
-// "Both" binds before "either".
 Known shell_test(const std::vector<std::string>& words) {
   Known any = false;
   Known all = true;

@@ -1,15 +1,13 @@
 // Tests of a shell, "[ $A = 1 ]", as far as their words are known.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "study/layout/setting_text.h"
+
 namespace sgdsim {
 
-using Known = std::optional<bool>;  // nothing: not known
-
-Known opposite_of(Known known);
 // Words between the brackets, with variables replaced. A variable that is left is not set: it is
 // empty where that is asked, and what it is otherwise is not known.
 Known shell_test(const std::vector<std::string>& words);

@@ -15,9 +15,7 @@ constexpr std::size_t longest_text = 100'000;  // of a variable
 constexpr int deepest_names = 10;
 
 std::size_t end_of_name(const std::string& text, std::size_t at) {
-  while (at < text.size() &&
-         (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_'))
-    ++at;
+  while (at < text.size() && is_word_letter(text[at])) ++at;
   return at;
 }
 std::size_t end_of(const std::string& text, std::size_t at) {

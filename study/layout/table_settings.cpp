@@ -151,7 +151,10 @@ class Toml final : public Tables {
   }
   void scalar(const std::string& path, const std::string& value) override {
     if (value.starts_with('{')) return read_braces(value, path);
-    set(path, unquoted(value));
+    std::string text = unquoted(value);
+    if (value.find_first_not_of("0123456789_") == std::string::npos)
+      std::erase(text, '_');  // 8_192
+    set(path, text);
   }
 
   std::string table_;
