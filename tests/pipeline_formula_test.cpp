@@ -1,6 +1,8 @@
 // The closed form of pipelines: bubbles of every schedule, who has the head, what sends lie under,
 // and exchanges in every pass.
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <string>
 
 #include "models/training/hybrid_step.h"
 #include "models/training/played_step.h"
@@ -156,6 +158,104 @@ TEST_CASE("closed form: exchanges in every pass make passes and the bubble longe
   // (p/2 - 1)(F&B + B - 3W) = 4 + 3 - 3 x 2, and the gradients of two layers, of which each of two
   // replicas keeps half, agree with those of the other copy of the stages.
   CHECK(step_s("pp4 dp2 ga8 zero3 schedule=dualpipe") == near((8 * 4 + 1 + 4) * layer_s));
+}
+
+// Layers that are alike, and nothing behind the last one.
+Transformer even_model(int64_t layers) {
+  Transformer model = small_model();
+  model.layers = layers;
+  model.vocabulary = 1;
+  return model;
+}
+
+// While a pipeline with virtual stages fills, a rank does p forward passes of each of the others,
+// but what the last of these ranks sends takes as long as the p sends on its way around: v p - 1
+// sends are waited for, and as many while it drains. In between they lie under other passes.
+TEST_CASE("closed form: sends around a pipeline with virtual stages, by hand and as simulated") {
+  for (const char* bandwidth : {"200 Gbps", "400 Gbps", "1000 Gbps"})
+    for (const char* text : {"pp2 vp2 ga2", "pp2 vp8 ga4", "pp4 vp2 ga4", "pp4 vp4 ga4",
+                             "pp4 vp4 ga40", "pp8 vp2 ga16"}) {
+      CAPTURE(bandwidth);
+      CAPTURE(text);
+      const Layout layout = parse_layout(text, "");
+      const Cluster cluster = one_switch(layout.gpus(), bandwidth);
+      GroupTimes groups(cluster, layout.gpus());
+      const TrainingStep step{even_model(32), layout, 2048, load_gpu("h100"), Precision::bf16};
+      const HybridStep closed = hybrid_step(step, groups);
+      const auto chunks = static_cast<double>(layout.chunks);
+      REQUIRE(closed.send_s < std::min(closed.forward_s, closed.backward_s) / chunks);
+      CHECK(
+          closed.parts.sends ==
+          doctest::Approx(2 * (chunks * static_cast<double>(layout.pipeline) - 1) * closed.send_s));
+      CHECK(play_step(step, groups).step.time.s() ==
+            doctest::Approx(closed.time.s()).epsilon(1e-3));
+    }
+}
+
+// A rank passes on what it does forward b + s after the one before it at the earliest, or else a
+// backward pass could not come back in time: where a send takes longer than a forward pass, so does
+// every pass of each way.
+TEST_CASE("closed form: sends that take longer than passes") {
+  for (const char* bandwidth : {"1 Gbps", "2 Gbps", "3 Gbps"})
+    for (const char* text : {"pp4 vp4 ga16", "pp4 vp4 ga64", "pp2 vp4 ga32"}) {
+      CAPTURE(bandwidth);
+      CAPTURE(text);
+      const Layout layout = parse_layout(text, "");
+      const Cluster cluster = one_switch(layout.gpus(), bandwidth);
+      GroupTimes groups(cluster, layout.gpus());
+      const TrainingStep step{even_model(32), layout, 2048, load_gpu("h100"), Precision::bf16};
+      const HybridStep closed = hybrid_step(step, groups);
+      REQUIRE(closed.send_s > closed.forward_s / static_cast<double>(layout.chunks));
+      CHECK(play_step(step, groups).step.time.s() == doctest::Approx(closed.time.s()).epsilon(0.1));
+    }
+}
+
+// Two replicas send each other halves of a layer's weights (2 bytes) and gradients (4 bytes). Each
+// virtual stage has one layer, and between the exchanges of two of them there are passes of two
+// micro-batches: all exchanges but the first or the last one lie under them, unless they take
+// longer. Then one layer's remains, and what each of the others takes longer.
+TEST_CASE("closed form: exchanges of virtual stages, by hand and as simulated") {
+  Transformer model = even_model(8);
+  model.kv_heads = model.heads;
+  for (const char* bandwidth : {"10 Gbps", "40 Gbps", "400 Gbps"}) {
+    CAPTURE(bandwidth);
+    const Layout layout = parse_layout("pp2 dp2 vp4 ga8 zero1", "");
+    const Cluster cluster = one_switch(layout.gpus(), bandwidth);
+    GroupTimes groups(cluster, layout.gpus());
+    const TrainingStep step{model, layout, 2048, load_gpu("h100"), Precision::bf16};
+    const HybridStep closed = hybrid_step(step, groups);
+    const double byte_s = 8 / (1e9 * std::stod(bandwidth));
+    const double weights_s = 1024.0 * (4 * 1024 + 3 * 4096 + 2) * byte_s;  // 2 bytes, by half
+    const auto remains = [&](double exchange_s, double passes_s) {
+      const double turn_s = 2 * (passes_s / 4 + closed.send_s);
+      return exchange_s + 3 * std::max(0.0, exchange_s - turn_s);
+    };
+    CHECK(closed.parts.data == doctest::Approx(remains(weights_s, closed.forward_s) +
+                                               remains(2 * weights_s, closed.backward_s))
+                                   .epsilon(3e-3));
+    CHECK(play_step(step, groups).step.time.s() == doctest::Approx(closed.time.s()).epsilon(0.03));
+  }
+}
+
+// Weights of a layer are fetched under the one before it, behind the gradients of the one before
+// that. Where a virtual stage has one layer, a forward pass of f hides gradients r and weights g, a
+// backward pass of b only weights.
+TEST_CASE("closed form: weights and gradients between passes of single layers, as simulated") {
+  for (const char* bandwidth : {"50 Gbps", "100 Gbps", "200 Gbps", "400 Gbps"})
+    for (const char* text :
+         {"pp2 dp2 vp4 ga16 zero3", "pp2 dp4 vp2 ga16 zero3", "pp4 dp2 vp2 ga16 zero3",
+          "pp2 dp2 vp4 ga16 zero3 reshard=off", "pp2 dp2 vp2 ga16 zero3 reshard=off",
+          "pp2 dp2 vp4 ga16 zero2", "pp2 dp2 vp1 ga16 zero2", "dp2 ga16 zero3", "dp2 ga16 zero2"}) {
+      CAPTURE(bandwidth);
+      CAPTURE(text);
+      const Layout layout = parse_layout(text, "");
+      const Cluster cluster = one_switch(layout.gpus(), bandwidth);
+      GroupTimes groups(cluster, layout.gpus());
+      const TrainingStep step{even_model(8), layout, 2048, load_gpu("h100"), Precision::bf16};
+      const HybridStep closed = hybrid_step(step, groups);
+      CHECK(play_step(step, groups).step.time.s() ==
+            doctest::Approx(closed.time.s()).epsilon(0.03));
+    }
 }
 
 }  // namespace

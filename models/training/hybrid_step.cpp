@@ -1,8 +1,9 @@
-// Stages, the law of the pipeline, and the exchanges between replicas with what hides them.
+// Stages, and the law of the pipeline.
 #include "models/training/hybrid_step.h"
 
 #include <algorithm>
 
+#include "models/training/exchanges_beside.h"
 #include "models/training/pass_order.h"
 #include "models/training/training_flop.h"
 #include "sim/core/cast.h"
@@ -33,93 +34,28 @@ PricedStage priced_rank(const TrainingStep& step, const StageCosts& costs, int64
   return mean;
 }
 
-// What remains of an exchange in pieces when all but the first piece to start (or the last to end)
-// lies under `window`.
-double exposed_s(const Layout& layout, double exchange_s, double window_s, double pieces) {
-  if (!layout.overlaps) return exchange_s;
-  return std::max(exchange_s / pieces, exchange_s - window_s * (1 - 1 / pieces));
-}
-
 // Of the expert exchanges, what computing hides where two micro-batches overlap.
 double hidden_expert_s(const PricedStage& stage) {
   const auto& [forward, backward] = stage.times;
   return std::min(forward.expert + backward.expert, forward.compute() + backward.compute());
 }
 
-// The exchanges between replicas that each pass has beside it with zero2 and zero3. While both go
-// on, passes and exchanges take longer each, so that a pass does not hide as much of an exchange
-// as it is long.
-void add_exchanges(const Layout& layout, int64_t rank, const StageExchange& exchange,
-                   const Interference& both, PricedStage& stage) {
+// Without what they wait for in exchanges between replicas.
+PassesOfRank passes_of(const PricedStage& stage, const Interference& both) {
   const auto& [forward, backward] = stage.times;
-  BubbleTimes& passes = stage.passes;
-  passes = {.forward_s = forward.all(),
-            .backward_s = backward.all(),
-            .weight_s = backward.weight_products,
-            .overlapped_s = stage.slot_s() - hidden_expert_s(stage)};
-  if (layout.zero < 2) return;
-  const double ways = real(ways_of(layout));  // each with its part of the layers
-  const double reduce = exchange.reduce_s / ways;
-  const double gather = layout.zero == 3 ? exchange.gather_s / ways : 0;
-  const double behind = reduce + (layout.keeps_weights ? 0 : gather);
-  const auto exposed = [&](double exchange_s, double pass_s) {
-    return std::max(0.0, exchange_s - pass_s * both.products / both.exchange);
-  };
-  const double before = exposed(gather, passes.forward_s);
-  const bool splits =
-      layout.schedule == PipelineSchedule::zb1p || layout.schedule == PipelineSchedule::zbv;
-  const double after = splits ? exposed(behind - reduce, passes.backward_s - passes.weight_s) +
-                                    exposed(reduce, passes.weight_s)
-                              : exposed(behind, passes.backward_s);
-  const double together = exposed(gather + behind, passes.overlapped_s);
-  if (layout.schedule == PipelineSchedule::dualpipe) {
-    stage.exchanged = together;
-  } else {
-    // Gradients of the last two layers of a chunk still go out under a forward pass that follows.
-    const double spare = passes.forward_s * both.products / both.exchange - gather;
-    const double last = 2 * reduce * real(layout.chunks) / exchange.pieces;
-    const double under = std::min(after, std::clamp(spare, 0.0, last));
-    const double alone =
-        real(forwards_ahead(layout, rank)) / real(layout.micro_batches * layout.chunks);
-    stage.exchanged = before + after - (1 - alone) * under;
-  }
-  passes.forward_s += before;
-  passes.backward_s += after;
-  passes.weight_s += exposed(reduce, passes.weight_s);
-  passes.overlapped_s += together;
+  return {.forward_s = forward.all(),
+          .backward_s = backward.all(),
+          .weight_s = backward.weight_products,
+          .overlapped_s = stage.slot_s() - hidden_expert_s(stage),
+          .both = both};
 }
 
-// Of the exchanges of one stage, what nothing hides, and all.
-struct DataTimes {
-  double exposed = 0;
-  double all = 0;
-};
-DataTimes data_s(const Layout& layout, const PricedStage& stage, const StageExchange& exchange,
-                 const Interference& both) {
-  const double forward = stage.times.forward.all() * both.products / both.exchange;
-  const double backward = stage.times.backward.all() * both.products / both.exchange;
-  const auto [reduce, gather, pieces] = exchange;
-  const double passes = real(micro_batches_of_way(layout));  // of each layer
-  const double ways = real(ways_of(layout));
-  const double later = real(layout.micro_batches - 1) * stage.exchanged;
-  switch (layout.zero) {
-    case 0:
-      return {exposed_s(layout, reduce, backward, pieces), reduce};
-    case 1:
-      return {
-          exposed_s(layout, reduce, backward, pieces) + exposed_s(layout, gather, forward, pieces),
-          reduce + gather};
-    case 2:  // no whole gradients stay, so that every micro-batch has its exchange
-      return {exposed_s(layout, gather, forward, pieces) +
-                  exposed_s(layout, reduce / ways, backward, pieces / ways) + later,
-              gather + passes * reduce};
-    default: {
-      const double behind = reduce + (layout.keeps_weights ? 0 : gather);
-      return {exposed_s(layout, gather / ways, forward, pieces / ways) +
-                  exposed_s(layout, behind / ways, backward, pieces / ways) + later,
-              passes * (gather + behind)};
-    }
-  }
+void add_exchanges(const PassesOfRank& passes, const LongerPasses& longer, PricedStage& stage) {
+  stage.passes = {.forward_s = passes.forward_s + longer.forward_s,
+                  .backward_s = passes.backward_s + longer.backward_s,
+                  .weight_s = passes.weight_s + longer.weight_s,
+                  .overlapped_s = passes.overlapped_s + longer.overlapped_s};
+  stage.exchanged = longer.micro_batch_s;
 }
 
 // What passes lose while exchanges lie under them.
@@ -152,9 +88,15 @@ double exposed_sends_s(const Layout& layout, const PricedStage& stage, double se
     case PipelineSchedule::dualpipe:
       return 2 * std::max(0.0, send_s - stage.passes.overlapped_s);
     default:
-      return std::max(0.0, chunks * send_s - stage.times.forward.all()) +
-             std::max(0.0, chunks * send_s - stage.times.backward.all());
+      return std::max(0.0,
+                      chunks * send_s - std::min(stage.passes.forward_s, stage.passes.backward_s));
   }
+}
+
+// Passes of the other virtual stages that a rank does while the pipeline fills, and as many while
+// it drains. They follow each other at once, so that what is sent around lies under nothing.
+double passes_to_fill(const Layout& layout) {
+  return goes_around(layout) ? real((layout.chunks - 1) * layout.pipeline) : 0;
 }
 
 // Fills the parts that the micro-batches and the pipeline take. `all`: one micro-batch through all
@@ -184,8 +126,16 @@ void add_pipeline(const TrainingStep& step, StageCosts& costs, const PricedStage
   result.weight_s = stage.times.backward.weight_products;
   if (layout.pipeline == 1) return;
   result.send_s = costs.send_s();
-  const double fill = 2 * real(layout.pipeline - 1) * result.send_s;
-  const double steady = count * exposed_sends_s(layout, stage, result.send_s);
+  const double filling = passes_to_fill(layout);
+  // What a pass waits for its exchanges it has waited for what is sent to it.
+  const auto beside = [&](double waited_s) {
+    return std::max(0.0, result.send_s - waited_s / real(layout.chunks));
+  };
+  const double fill =
+      (real(layout.pipeline - 1) + filling) * (beside(stage.passes.forward_s - result.forward_s) +
+                                               beside(stage.passes.backward_s - result.backward_s));
+  const double alternating = count - filling / real(layout.chunks);
+  const double steady = alternating * exposed_sends_s(layout, stage, result.send_s);
   parts.sends = steady + fill;
   result.hidden.sends = count * 2 * real(layout.chunks) * result.send_s - steady;
   parts.bubble = bubble_s(layout, waited_for(layout, stage.passes, all));
@@ -309,7 +259,8 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
     const RankParameters parameters = rank_parameters(step.model, layout, number);
     const StageExchange exchange =
         costs.exchange_of(parameters, exchanged_layers(step.model, layout, number, held));
-    add_exchanges(layout, number, exchange, both, stage);
+    const PassesOfRank passes = passes_of(stage, both);
+    add_exchanges(passes, longer_passes(layout, number, exchange, passes), stage);
     all.forward_s += stage.passes.forward_s;
     all.backward_s += stage.passes.backward_s;
     all.weight_s += stage.passes.weight_s;
@@ -318,15 +269,21 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
       slowest = stage;
       result.slowest_stage = number;
     }
-    const DataTimes took = data_s(layout, stage, exchange, both);
+    const DataTimes took = data_s(layout, exchange, passes, costs.send_s());
     const double data = took.exposed + costs.copies_s(parameters);
     const double optimizer = costs.optimizer_s(parameters, number);
     if (data + optimizer <= ends) continue;
     ends = data + optimizer;
     result.parts.data = data;
-    result.hidden.data = std::max(0.0, took.all - took.exposed);
+    result.hidden.data = took.all - took.exposed;
     result.parts.optimizer = optimizer;
   }
+  if (layout.zero >= 2) {
+    const double later = real(layout.micro_batches - 1) * slowest.exchanged;
+    result.parts.data += later;
+    result.hidden.data -= later;
+  }
+  result.hidden.data = std::max(0.0, result.hidden.data);
   add_pipeline(step, costs, slowest, all, result);
   result.parts.data += costs.tied_s();
   if (const double lost = slowed_s(both, result.hidden); lost > 0) {

@@ -32,6 +32,21 @@ async function moved(page, slider, presses) {
   await settled(page);
 }
 
+// The link of what is shown, which the page writes a moment after a change.
+async function linked(page) {
+  await settled(page);
+  await page.waitForSelector("html[data-linked=true]");
+  return new URL(page.url());
+}
+
+// A link comes after what the page is still asked, so that its answer is waited for, however long that takes.
+async function opens(page, hash, ps) {
+  await page.evaluate((hash) => { location.hash = hash; }, hash);
+  await page.waitForSelector(`#iteration[data-ps="${ps}"]`);
+  await settled(page);
+  assert.equal(await iteration_ps(page), ps);
+}
+
 const dropped = (page, name, text) =>
   page.locator("input[type=file]").setInputFiles([{ name, mimeType: "application/octet-stream", buffer: Buffer.from(text) }]);
 
@@ -212,10 +227,10 @@ test("a saved experiment and a link bring the same back", { skip }, async () => 
   const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Save experiment")]);
   const result = JSON.parse(execFileSync(program, ["run", await download.path(), "--format", "json"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
   assert.equal(String(result.iteration_ps), before);
-  await page.waitForTimeout(400);
+  const link = await linked(page);
   const again = await open_page(file);
   await again.goto("about:blank");
-  await again.goto(page.url());
+  await again.goto(link.href);
   await again.waitForSelector("html[data-ready=true]");
   await settled(again);
   assert.equal(await iteration_ps(again), before);
@@ -230,25 +245,16 @@ test("a link that is opened where the page is open brings its state and its file
   for (const one of [trace, slower]) {  // of one name
     await dropped(page, "own.json", JSON.stringify(one));
     await page.waitForSelector('.controls .notice:has-text("own.json: read as a trace")');
-    await settled(page);
-    await page.waitForTimeout(400);
-    links.push({ hash: new URL(page.url()).hash, ps: await iteration_ps(page) });
+    links.push({ hash: (await linked(page)).hash, ps: await iteration_ps(page) });
   }
   assert.ok(Number(links[1].ps) - Number(links[0].ps) > 0.9e12, JSON.stringify(links.map((link) => link.ps)));
   const other = await open_page(file);
-  for (const { hash, ps } of [links[0], links[1], links[0]]) {
-    await other.evaluate((hash) => { location.hash = hash; }, hash);
-    await other.waitForTimeout(300);
-    await settled(other);
-    assert.equal(await iteration_ps(other), ps);
-  }
+  for (const { hash, ps } of [links[0], links[1], links[0]]) await opens(other, hash, ps);
   // A file that is too large is left out with a sentence, and the skip link changes nothing.
   const huge = deflateRawSync(Buffer.alloc(300_000_000, 32), { level: 9 }).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
   await other.evaluate((hash) => { location.hash = hash; }, `#experiment=huge.json&file=${encodeURIComponent(JSON.stringify(["huge.json", huge]))}`);
   await other.waitForSelector('.controls .notice.bad:has-text("huge.json: this link holds more than the 200 kB")');
-  await other.evaluate((hash) => { location.hash = hash; }, links[1].hash);
-  await other.waitForTimeout(300);
-  await settled(other);
+  await opens(other, links[1].hash, links[1].ps);
   await other.evaluate(() => { location.hash = "#answers"; });
   await other.waitForTimeout(500);
   assert.equal(await iteration_ps(other), links[1].ps);

@@ -217,12 +217,16 @@ async function page_of(engine, catalogue, from_link) {
   let remembered = "";  // the link as this page wrote it
   function remember() {
     clearTimeout(planned);
-    planned = setTimeout(async () => {
+    document.documentElement.dataset.linked = "false";  // the link is not yet of what is shown
+    const mine = setTimeout(async () => {
       const needed = [...dropped].filter(([name, bytes]) => (name === state.experiment || name === state.cluster) && bytes.length <= largest_link_B);
       const fragment = await fragment_of(state, needed);
+      if (mine !== planned) return;
       remembered = `#${fragment}`;
       try { history.replaceState(null, "", remembered); } catch { location.hash = fragment; }
+      document.documentElement.dataset.linked = "true";
     }, 250);
+    planned = mine;
   }
 
   const tell = (...children) => replace_children(messages, ...children);
@@ -251,10 +255,13 @@ async function page_of(engine, catalogue, from_link) {
 
   // A link that is opened where the page is open already. Of several, the last one counts.
   let opened = 0;
-  async function open_link() {
-    if (location.hash === remembered || location.hash === "#answers") return;  // its own, and the skip link
+  async function open_link({ newURL }) {
+    const { hash } = new URL(newURL);  // the page may have written another one since
+    if (hash === remembered || hash === "#answers") return;  // its own, and the skip link
+    clearTimeout(planned);
+    planned = 0;
     const number = ++opened;
-    const link = await state_from(location.hash);
+    const link = await state_from(hash);
     if (number !== opened) return;
     tell();
     await take_files(link);

@@ -1,0 +1,46 @@
+// Exchanges between replicas, and what passes hide of them, in closed form.
+#pragma once
+
+#include "models/training/gpu.h"
+#include "models/training/stage_costs.h"
+
+namespace sgdsim {
+
+// Whether what the last rank sends goes on to the first one, for its next virtual stage.
+bool goes_around(const Layout& layout);
+
+// What passes take of a rank, for all its layers and one micro-batch, and what they hide there:
+// while both go on, passes and exchanges take longer each, so that a pass does not hide as much of
+// an exchange as it is long.
+struct PassesOfRank {
+  double forward_s = 0;
+  double backward_s = 0;
+  double weight_s = 0;      // that part of the backward pass which makes gradients of weights
+  double overlapped_s = 0;  // of a forward and a backward pass at once (dualpipe)
+  Interference both = {};
+  double exposed_s(double exchange_s, double pass_s) const;
+};
+
+// With zero2 and zero3 every pass has exchanges beside it: by how much these make it longer, where
+// passes of one kind follow each other; and by how much what a micro-batch takes of the rank, whose
+// passes alternate for the most part.
+struct LongerPasses {
+  double forward_s = 0;
+  double backward_s = 0;
+  double weight_s = 0;
+  double overlapped_s = 0;
+  double micro_batch_s = 0;
+};
+LongerPasses longer_passes(const Layout& layout, int64_t rank, const StageExchange& exchange,
+                           const PassesOfRank& passes);
+
+// Of the exchanges of a stage, what nothing hides of those at the first and the last passes (with
+// zero2 and zero3, of one micro-batch), and all. `send_s`: from a stage to the next.
+struct DataTimes {
+  double exposed = 0;
+  double all = 0;
+};
+DataTimes data_s(const Layout& layout, const StageExchange& exchange, const PassesOfRank& passes,
+                 double send_s);
+
+}  // namespace sgdsim
