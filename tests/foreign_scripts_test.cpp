@@ -34,6 +34,11 @@ TEST_CASE("foreign scripts: variables and sums, by hand") {
       {"A=4\nC=$((A + 5 * (2 + 1)))\ntorchrun --size $C", "19"},
       {"A=64\nB=8\ntorchrun --size $((A / B % 5)) --y", "3"},
       {"torchrun --size $((-3 + 10))", "nothing"},  // signs are not read
+      {"A=2\ntorchrun --size $(( ($A > 1) ? 8 : 4 ))", "8"},
+      {"A=1\ntorchrun --size $((A >= 2 ? 8 : A == 1 ? 4 : 2))", "4"},
+      {"torchrun --size $((4 != 4)) --y", "0"},
+      {"torchrun --size $((1 ? 8))", "$"},
+      {"torchrun --size $((UNKNOWN > 1 ? 8 : 4))", "$"},
       {"A=4\ntorchrun --size $((A * UNKNOWN))", "$"},
       {"torchrun --size $((1 / 0))", "$"},
       {"torchrun --size $((999999999999999 * 999999999999999))", "$"},
@@ -42,6 +47,7 @@ TEST_CASE("foreign scripts: variables and sums, by hand") {
       {"torchrun --size $((1 + 2", "$"},
       {"torchrun --size \"Et*3|(tt|)*2L\"", "Et*3|(tt|)*2L"},
       {"A=(\n  --size 5\n)", "5"},
+      {"A=(\"--size 5\" --y)\ntorchrun ${A[@]}", "5"},
       {"OPTIONS=\" --size 5 \"", "5"},
   };
   for (const auto& row : rows) {
@@ -163,6 +169,7 @@ TEST_CASE("foreign scripts: functions, loops, sums and exits") {
       {"(cd x; B=4; run --size $B)", "4"},
       {"A=8\nif [ $A = 8 ]; then run --size 8; exit 0; fi\nrun --size 4", "8"},
       {"if [ $# -lt 1 ]; then echo usage; exit 1; fi\nrun --size 4", "4"},
+      {"cd -- x\nif $X; then exit 1; fi\nrun --size 4", "4"},  // no flag before it
       {"run --size 8\n(run --y; exit)\nrun --size 4", "4"},
       {"B=8\ncat << EOF\nDon't wait\nEOF\nB=2\nrun --size $B --path 'x'", "2"}};
   for (const auto& row : rows) {
@@ -196,6 +203,16 @@ TEST_CASE("foreign scripts: flags of lists that commands take") {
   CHECK(value_of("run --size\necho 4") == "true");
   CHECK(value_of("cat <<EOF\nit's\nEOF\nrun --size 4") == "4");
   CHECK(value_of("echo it's\nrun --size 4") == "4");
+  // Scripts of a shell that hold some of Python, by their first line or their name.
+  CHECK(value_of("#!/bin/bash\nA=$(python -c '\nimport os\n')\nrun --size 4") == "4");
+  const std::string inner = "python - << E\nimport os\nE\nrun --size 4";
+  CHECK(FlatSettings::read(inner, "f.slurm").find("size") == "4");
+  // GPUs that the script does not tell are not asked for where they are given.
+  const std::string some = "if $X; then N=8; fi\ntorchrun --nnodes 1 --nproc-per-node $N ";
+  const std::string whole = some + "--micro-batch-size 1 --overlap-grad-reduce";
+  CHECK(to_text(script_read(whole, 16, "llama3.1_8b").layout) == "dp16 zero0");
+  CHECK(holds(refusal_of([&] { script_read(whole, 0, "llama3.1_8b"); }),
+              "--nproc-per-node: is set below an if"));
   // Below a test that is not known: what both branches say, and what they do not.
   const std::string unknown = "if [ \"$1\" = a ]; then A=\"--size 4\"; else A=\"--size ";
   CHECK(holds(refusal_of([&] { value_of(unknown + "8\"; fi\nrun $A"); }),

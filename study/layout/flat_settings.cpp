@@ -78,6 +78,12 @@ bool is_named(const std::string& file, std::initializer_list<const char*> ending
                      [&](const char* ending) { return file.ends_with(ending); });
 }
 
+// Scripts of a shell may hold some of Python.
+bool is_shell(const std::string& text, const std::string& file) {
+  const bool names_it = text.starts_with("#!") && text.substr(0, text.find('\n')).ends_with("sh");
+  return names_it || is_named(file, {".sh", ".bash", ".slurm", ".sbatch"});
+}
+
 // By the ending of its name where that says it, or by what it begins with or has.
 FlatSettings::Kind kind_of(const std::string& text, const std::string& file,
                            const std::string& recipe) {
@@ -85,9 +91,9 @@ FlatSettings::Kind kind_of(const std::string& text, const std::string& file,
   const bool is_yaml = is_named(file, {".yaml", ".yml"}) && !has_flags_of_layouts(text);
   if (first_of_json(text) == '{')
     return is_yaml || is_braces_of_yaml(text) ? Kind::yaml : Kind::json;
+  if (recipe.empty() && is_shell(text, file)) return Kind::flags;
   if (!recipe.empty() || is_python(text)) return Kind::python;
   if (is_yaml) return Kind::yaml;
-  if (is_named(file, {".sh"})) return Kind::flags;
   if (is_named(file, {".toml"}) || has_line(text, is_table)) return Kind::toml;
   if (has_flags(text) || has_line(text, is_export)) return Kind::flags;
   return has_line(text, is_assignment) ? Kind::toml : Kind::yaml;
@@ -126,20 +132,17 @@ FlatSettings FlatSettings::read(const std::string& text, const std::string& file
 
 void FlatSettings::read_flags(const std::string& text) {
   const ShellScript script = shell_script(text, file_);
-  const auto is_flag = [](const ShellWord& word) {
-    return word.text.starts_with("--") && word.text.size() > 2;
-  };
   for (std::size_t i = 0; i < script.words.size(); ++i) {
-    if (!is_flag(script.words[i])) continue;
+    if (!script.words[i].is_flag()) continue;
     ShellWord value = script.words[i];
     std::string name = value.text.substr(2);
-    const std::size_t equals = name.find('=');
+    const std::size_t equals = name.find_first_of("= ");  // or both in quotes: "--size 4"
     std::vector<std::string> all;
     if (equals != std::string::npos) all.push_back(name.substr(equals + 1));
     name = name.substr(0, equals);
     std::replace(name.begin(), name.end(), '_', '-');
     for (; i + 1 < script.words.size() && !script.words[i + 1].text.empty() &&
-           !is_flag(script.words[i + 1]);
+           !script.words[i + 1].is_flag();
          ++i) {
       if (all.empty() && equals == std::string::npos)
         value.may_differ = value.may_differ || script.words[i + 1].may_differ;

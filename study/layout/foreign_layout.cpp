@@ -207,6 +207,7 @@ class Reader : public ForeignReader {
   }
   // torchrun says so beside Megatron's flags; 0: nobody says.
   int64_t named_gpus() {
+    if (gpus_.given > 0) return 0;
     const auto nodes = settings_.find_any({"nnodes"});
     const auto per_node = settings_.find_any({"nproc-per-node"});
     if (!nodes || !per_node || nodes->starts_with("$") || per_node->starts_with("$")) return 0;

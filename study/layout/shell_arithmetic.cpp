@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "study/layout/setting_text.h"
 
@@ -17,7 +18,7 @@ class Arithmetic {
   Arithmetic(const std::string& text, const Lookup& lookup) : text_(text), lookup_(lookup) {}
 
   std::optional<int64_t> value() {
-    const auto all = sum(0);
+    const auto all = choice(0);
     return next() == '\0' ? all : std::nullopt;
   }
 
@@ -28,6 +29,35 @@ class Arithmetic {
   char next() {
     while (place_ < text_.size() && (text_[place_] == ' ' || text_[place_] == '\t')) ++place_;
     return place_ < text_.size() ? text_[place_] : '\0';
+  }
+  bool takes(const char* sign) {
+    if (next() == '\0' || text_.compare(place_, std::strlen(sign), sign) != 0) return false;
+    place_ += std::strlen(sign);
+    return true;
+  }
+  // "A > 1 ? 2 : 3".
+  std::optional<int64_t> choice(int depth) {
+    if (depth > most_depth) return std::nullopt;
+    const auto holds = comparison(depth);
+    if (!takes("?")) return holds;
+    const auto yes = choice(depth + 1);
+    if (!takes(":")) return std::nullopt;
+    const auto no = choice(depth + 1);
+    return !holds ? std::nullopt : *holds != 0 ? yes : no;
+  }
+  std::optional<int64_t> comparison(int depth) {
+    const auto left = sum(depth);
+    for (const std::string sign : {"==", "!=", "<=", ">=", "<", ">"}) {
+      if (!takes(sign.c_str())) continue;
+      const auto right = sum(depth);
+      if (!left || !right) return std::nullopt;
+      if (sign == "==") return *left == *right;
+      if (sign == "!=") return *left != *right;
+      if (sign == "<=") return *left <= *right;
+      if (sign == ">=") return *left >= *right;
+      return sign == "<" ? *left < *right : *left > *right;
+    }
+    return left;
   }
   std::optional<int64_t> sum(int depth) {
     auto left = product(depth);
@@ -61,7 +91,7 @@ class Arithmetic {
     if (depth > most_depth) return std::nullopt;
     if (next() == '(') {
       ++place_;
-      const auto inside = sum(depth + 1);
+      const auto inside = choice(depth + 1);
       if (next() != ')') return std::nullopt;
       ++place_;
       return inside;

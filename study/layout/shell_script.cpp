@@ -48,7 +48,7 @@ class Script {
   static constexpr int deepest_calls = 20;
   static constexpr std::size_t most_steps = 3'000'000;  // words, whenever they are copied
 
-  static bool is_flag(const ShellWord& word) { return word.text.starts_with("--"); }
+  static bool is_flag(const ShellWord& word) { return word.is_flag(); }
   static bool is_one(const std::string& text, Ends words) {
     return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
   }

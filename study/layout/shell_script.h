@@ -14,6 +14,7 @@ struct ShellWord {
   std::string text;
   int line = 0;
   bool may_differ = false;  // below a test that is not known, so that it may not happen
+  bool is_flag() const { return text.size() > 2 && text.starts_with("--"); }
 };
 
 struct ShellScript {
