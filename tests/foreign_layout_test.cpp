@@ -71,6 +71,21 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
       {two + "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1 "
              "--overlap-grad-reduce",
        "tp2 etp2 dp8 zero0 recompute=full"},
+      // Whole layers, as flags said it until 2022.
+      {two + "--checkpoint-activations", "tp2 etp2 dp8 zero0 recompute=full overlap=off"},
+      {two + "--checkpoint-activations --checkpoint-num-layers 4 --overlap-grad-reduce",
+       "tp2 etp2 dp8 zero0 recompute=uniform:4"},
+      {two + "--activations-checkpoint-method block --activations-checkpoint-num-layers 8 "
+             "--overlap-grad-reduce",
+       "tp2 etp2 dp8 zero0 recompute=block:8"},
+      // Flags of Megatron-DeepSpeed. Both ends count as layers: 34 of two stages.
+      {two + "--zero-stage 3 --cpu-optimizer", "tp2 etp2 dp8 zero3 offload=optimizer"},
+      {two + "--ds-sequence-parallel-size 2 --overlap-grad-reduce",
+       "tp2 cp2 etp2 dp4 zero0 context=ulysses"},
+      {"--micro-batch-size 1 --moe-expert-parallel-size 4 --overlap-grad-reduce", "ep4 dp16 zero0"},
+      {"--pipeline-model-parallel-size 2 --pp-partition-method 'type:transformer|embedding' "
+       "--overlap-grad-reduce",
+       "pp2 dp8 zero0 ends=layers"},
       {"--tensor_model_parallel_size=1 --pipeline-model-parallel-size 2 --overlap-grad-reduce "
        "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split",
        "pp2 dp8 zero0 ends=layers"},
@@ -125,7 +140,17 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
              "--overlap-grad-reduce",
        "tp2 dp8 zero1 hsdp2"},
       {R"({"train_batch_size": 16, "zero_optimization": {"stage": 3, "mics_shard_size": 4}})",
-       "dp16 zero3 hsdp4"}};
+       "dp16 zero3 hsdp4"},
+      // GPT-NeoX, of which no stages are one; the host as it was said until 2021.
+      {R"({"pipe-parallel-size": 2, "model_parallel_size": 2, "gradient_accumulation_steps": 4,
+          "train_micro_batch_size_per_gpu": 2, "checkpoint-activations": true,
+          "zero_optimization": {"stage": 1, "overlap_comm": true}})",
+       "tp2 pp2 dp4 mbs2 ga4 zero1 recompute=full"},
+      {R"({"pipe-parallel-size": 0, "train_micro_batch_size_per_gpu": 4,
+          "zero_optimization": {"stage": 3, "cpu_offload": true}})",
+       "dp16 mbs4 zero3 offload=optimizer"},
+      {"[training]\nmixed_precision_reduce = \"bfloat16\"",
+       "dp16 zero3 gradients=bf16 kernels=eager"}};
   for (const Row& row : copied) {
     INFO(row.flags);
     CHECK(to_text(of_text(row.flags, 16, "llama3.1_8b").layout) == row.layout);
@@ -146,6 +171,12 @@ TEST_CASE("foreign layouts: what no word of a layout says is noted") {
            {R"({"zero_optimization": {"stage": 3, "zero_quantized_weights": true}})",
             "zero_optimization.zero_quantized_weights is not priced"},
            {R"({"zero_optimization": {"stage": 2}})", "zero2 without it is not modelled"},
+           {two + "--deepspeed_config x.json", "the file of --deepspeed_config is not read"},
+           {"[training]\ndtype = \"bfloat16\"", "training.dtype is not taken over"},
+           // Of 8 replicas with 4 sequences each, 128 are four rounds.
+           {"[training]\nlocal_batch_size = 4\nglobal_batch_size = 128\n"
+            "[parallelism]\npipeline_parallel_degree = 2",
+            "it drains 4 times"},
            {selective + "core_attn", "selective recomputation has no effect"},
            {selective + "mlp core_attn moe", "recomputation of mlp, moe alone is not priced"}}) {
     INFO(row.first);
@@ -249,6 +280,7 @@ TEST_CASE("foreign layouts: what is refused") {
       {R"({"train_batch_size": "auto"})", "is \"auto\"; say the number"},
       {R"({"train_batch_size": 32.5})", "expected a whole number"},
       {R"({"zero_optimization": {"stage": 4}})", "from 0 to 3"},
+      {R"({"zero_optimization": {"stage": 3, "cpu_offload_params": true}})", "is not modelled"},
       {R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 8}})", "is not modelled"},
       {R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 1,
            "gradient_accumulation_steps": 2})",

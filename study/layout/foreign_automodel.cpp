@@ -29,6 +29,7 @@ class AutomodelReader : public ForeignReader {
     const AutoNames global = {"step_scheduler.global_batch_size"};
     if (const auto batch = whole(global))
       layout.micro_batches = quotient(global.front(), *batch, layout.replicas * layout.micro_batch);
+    note_drains(layout.micro_batches * layout.micro_batch / local);
     if (layout.zero == 3 && layout.micro_batches > 1)
       found_.notes.emplace_back(
           "gradients are taken to be reduced in every micro-batch (defer_fsdp_grad_sync: false)");

@@ -15,12 +15,19 @@ class DeepspeedReader : public ForeignReader {
     if (size({second}) > 1) refuse({second});
     Layout& layout = found_.layout;
     const std::string device = "zero_optimization.offload_optimizer.device";
-    if (settings_.find(device).value_or("none") == "cpu")
+    const bool offloads = flag({"zero_optimization.cpu_offload"});  // as it was said until 2021
+    if (offloads || settings_.find(device).value_or("none") == "cpu")
       layout.offload.of = OffloadOf::optimizer;
     else
       refuse({device});
-    layout.tensor = size({"tensor_parallel.autotp_size"});
-    layout.pipeline = size({"pipeline.stages"});
+    for (const char* weights : {"cpu_offload_params", "cpu_offload_param"})
+      if (const std::string name = "zero_optimization." + std::string(weights); flag({name}))
+        refuse({name});
+    layout.tensor = size(with({"tensor_parallel.autotp_size"}, in_neox("model-parallel-size")));
+    // 0 stages of GPT-NeoX: no pipeline.
+    const SettingNames stages = with({"pipeline.stages"}, in_neox("pipe-parallel-size"));
+    layout.pipeline = std::max<int64_t>(1, whole(stages, 0, most_gpus).value_or(1));
+    read_neox();
     layout.zero = static_cast<int>(whole({"zero_optimization.stage"}, 0, 3).value_or(0));
     const bool overlaps = flag({"zero_optimization.overlap_comm"});
     layout.overlaps = overlaps || layout.zero >= 2;
@@ -51,6 +58,26 @@ class DeepspeedReader : public ForeignReader {
     if (const auto shards = whole_if_positive(group))
       layout.shard_copies = quotient(group.front(), layout.replicas, *shards);
     return found_;
+  }
+
+ private:
+  // Both ways to write it.
+  static SettingNames in_neox(std::string name) {
+    const std::string with_dashes = name;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return {with_dashes, name};
+  }
+  void read_neox() {
+    if (!settings_.find_any(in_neox("pipe-parallel-size"))) return;
+    Layout& layout = found_.layout;
+    found_.program = "GPT-NeoX";
+    layout.expert = size(in_neox("moe-expert-parallel-size"));
+    layout.context = size(in_neox("context-parallel-size"));
+    layout.sequence_parallel = flag(in_neox("sequence-parallel")) && layout.tensor > 1;
+    found_.sequence = whole(in_neox("seq-length"));
+    const int64_t unit = whole(in_neox("checkpoint-num-layers")).value_or(1);
+    if (flag(in_neox("checkpoint-activations")))
+      recompute_layers(unit > 1 ? Recompute::uniform : Recompute::full, unit);
   }
 };
 

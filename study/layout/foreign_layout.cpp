@@ -21,15 +21,21 @@ class Reader : public ForeignReader {
     Layout& layout = found_.layout;
     layout.tensor = size({"tensor-model-parallel-size"});
     layout.pipeline = size({"pipeline-model-parallel-size"});
-    layout.context = size({"context-parallel-size"});
-    layout.expert = size({"expert-model-parallel-size"});
+    const Names ulysses = {"ds-sequence-parallel-size"};
+    layout.context = size({"context-parallel-size", ulysses.front()});
+    layout.expert = size({"expert-model-parallel-size", "moe-expert-parallel-size"});
     set_expert_parts({"expert-tensor-parallel-size"});
     layout.predictions = whole({"mtp-num-layers"}, 1, most_predictions);
     read_offload(settings_, model_, found_);
     exchange_context({"cp-comm-type"});
+    if (size(ulysses) > 1) layout.context_by = ContextBy::ulysses;
     layout.chunks = size({"num-virtual-stages-per-pipeline-rank"});
-    set_stages_of({{"account-for-embedding-in-pipeline-split"},
-                   {"account-for-loss-in-pipeline-split"},
+    // "type:transformer|embedding" of Megatron-DeepSpeed, which counts both ends.
+    const std::string counted = settings_.find("pp-partition-method").value_or("");
+    const bool has_ends = counted.find("embedding") != std::string::npos;
+    const Names ends = has_ends ? Names{"pp-partition-method"} : Names{};
+    set_stages_of({with({"account-for-embedding-in-pipeline-split"}, ends),
+                   with({"account-for-loss-in-pipeline-split"}, ends),
                    {"decoder-first-pipeline-num-layers"},
                    {"decoder-last-pipeline-num-layers"},
                    {"pipeline-model-parallel-layout"},
@@ -40,12 +46,23 @@ class Reader : public ForeignReader {
     if (flag({"use-megatron-fsdp", "use-custom-fsdp"}))
       layout.zero = zero_of_sharding({"data-parallel-sharding-strategy"}, 0);
     if (flag({"use-torch-fsdp2"})) layout.zero = 3;
+    if (const auto stage = whole({"zero-stage"}, 0, 3)) layout.zero = static_cast<int>(*stage);
+    if (settings_.has("deepspeed-config"))
+      found_.notes.emplace_back(
+          "the file of --deepspeed_config is not read: neither overlap_comm nor a stage of ZeRO "
+          "that --zero-stage does not say");
     layout.shard_copies = size({"num-distributed-optimizer-instances"});
     layout.overlaps = layout.zero > 1 || flag({"overlap-grad-reduce"});
     layout.half_gradients = flag({"grad-reduce-in-bf16"});
     layout.adds_apart = layout.zero <= 1 && flag({"no-gradient-accumulation-fusion"});
-    recompute({"recompute-granularity"}, {"recompute-num-layers"}, {"recompute-method"},
-              {"recompute-modules"});
+    // Until 2022 flags said that whole layers are, and not which part.
+    const Names old_method = {"activations-checkpoint-method"};
+    const bool is_old = flag({"checkpoint-activations"}) || settings_.find_any(old_method);
+    recompute(
+        {"recompute-granularity"},
+        {"recompute-num-layers", "activations-checkpoint-num-layers", "checkpoint-num-layers"},
+        with({"recompute-method"}, old_method), {"recompute-modules"}, is_old ? "full" : "",
+        "uniform");
     found_.sequence = whole({"seq-length"});
     batches({"micro-batch-size"}, {"global-batch-size"}, named_gpus());
     return found_;
@@ -95,10 +112,12 @@ class Reader : public ForeignReader {
                             (gradients && gradients->find("16") != std::string::npos) ||
                             (settings_.find_any(whole_gradients) && !flag(whole_gradients));
     refuse(in_nemo("activations_checkpoint_layers_per_pipeline"));
+    // Tables of Megatron-Bridge's benchmarks have a number of layers alone.
+    const bool is_table = is_bridge && settings_.find("recompute_num_layers");
     recompute(with(in_nemo("activations_checkpoint_granularity"), in_nemo("recompute_granularity")),
               with(in_nemo("activations_checkpoint_num_layers"), in_nemo("recompute_num_layers")),
               with(in_nemo("activations_checkpoint_method"), in_nemo("recompute_method")),
-              in_nemo("recompute_modules"));
+              in_nemo("recompute_modules"), is_table ? "full" : "", is_table ? "block" : "uniform");
     exchange_context(in_nemo("cp_comm_type"));
     for (const std::string& name : settings_.missing())
       found_.notes.push_back("what " + name + " sets is not in the file and not read");
@@ -179,10 +198,6 @@ class Reader : public ForeignReader {
           settings_.fail(other, "is not looked for there; write it as " + name +
                                     ", at the top or below model");
     }
-  }
-  static Names with(Names names, const Names& more) {
-    names.insert(names.end(), more.begin(), more.end());
-    return names;
   }
   // Recipes of Megatron-Bridge have a distributed optimizer unless they say that they do not.
   void set_shards_of_nemo(bool is_bridge) {
@@ -330,16 +345,17 @@ class Reader : public ForeignReader {
             : "recomputation of " + others +
                   " alone is not priced: nothing is computed again, and memory is overestimated");
   }
+  // `usual`: the granularity where it is not said.
   void recompute(const Names& granularity, const Names& layers, const Names& method,
-                 const Names& modules) {
-    const auto value = settings_.find_any(granularity);
-    if (!value) return;
-    if (*value == "selective") return note_selective(modules);
-    if (*value != "full")
+                 const Names& modules, const std::string& usual, const char* usual_method) {
+    const std::string value = settings_.find_any(granularity).value_or(usual);
+    if (value.empty()) return;
+    if (value == "selective") return note_selective(modules);
+    if (value != "full")
       settings_.fail(name_of(granularity),
-                     unknown_name("granularity", *value, {"full", "selective"}));
+                     unknown_name("granularity", value, {"full", "selective"}));
     const int64_t count = whole(layers).value_or(1);
-    const std::string how = settings_.find_any(method).value_or("uniform");
+    const std::string how = settings_.find_any(method).value_or(usual_method);
     if (how == "block")
       recompute_layers(Recompute::block, count);
     else if (how == "uniform")

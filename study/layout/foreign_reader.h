@@ -23,6 +23,10 @@ class ForeignReader {
       : settings_(settings), gpus_(gpus), model_(model) {}
 
  protected:
+  static SettingNames with(SettingNames names, const SettingNames& more) {
+    names.insert(names.end(), more.begin(), more.end());
+    return names;
+  }
   // Settings that change the layout in a way that is not modelled.
   void refuse(const SettingNames& names) {
     for (const std::string& name : names)
@@ -92,6 +96,13 @@ class ForeignReader {
     if (const auto batch = whole(global))
       layout.micro_batches =
           quotient(name_of(global), *batch, layout.replicas * layout.micro_batch);
+  }
+  // Of a program that runs a schedule to its end for each of its batches of a replica.
+  void note_drains(int64_t batches) {
+    if (found_.layout.pipeline > 1 && batches > 1)
+      found_.notes.push_back("the pipeline is taken to drain once a step; it drains " +
+                             std::to_string(batches) +
+                             " times, once for each local batch, which takes longer");
   }
   // Within what a layout may have: the product is asked for before it is checked.
   int64_t chunks_in_all() const {

@@ -41,10 +41,17 @@ class TorchtitanReader : public ForeignReader {
                                                      most_micro_batch_size)
                                                    .value_or(1)
                                              : local;
-    int64_t steps = quotient(per_replica.front(), local, layout.micro_batch);
+    int64_t batches = 1;
     if (const auto global = whole_if_positive({"training.global_batch_size"}))
-      steps *= quotient("training.global_batch_size", *global, local * layout.replicas);
-    layout.micro_batches = steps;
+      batches = quotient("training.global_batch_size", *global, local * layout.replicas);
+    layout.micro_batches = batches * quotient(per_replica.front(), local, layout.micro_batch);
+    note_drains(batches);
+    const auto reduces = settings_.find("training.mixed_precision_reduce");
+    layout.half_gradients = reduces && *reduces == "bfloat16";
+    if (settings_.find("training.dtype").value_or("float32") != "float32")
+      found_.notes.emplace_back(
+          "training.dtype is not taken over: weights that are trained and states of the optimizer "
+          "are taken to be float32");
     return found_;
   }
 

@@ -102,7 +102,7 @@ void read_offload(const FlatSettings& settings, const Transformer& model, Foreig
   if (const auto name = any("fine_grained_activation_offloading"))
     settings.fail(*name, "outputs of single operations that the host keeps are not modelled");
   Offload& offload = found.layout.offload;
-  if (any("optimizer_cpu_offload")) offload.of = OffloadOf::optimizer;
+  if (any("optimizer_cpu_offload") || any("cpu_optimizer")) offload.of = OffloadOf::optimizer;
   if (const auto part = any("optimizer_offload_fraction"); part && any("optimizer_cpu_offload") &&
                                                            settings.find(*part) != "1.0" &&
                                                            settings.find(*part) != "1")
