@@ -85,6 +85,29 @@ TEST_CASE("recipes: what the file alone tells is computed") {
   CHECK(to_text(python_read(whole).layout) == "tp8 dp8 ga8 zero1 sp lora=4");
 }
 
+TEST_CASE("recipes: torchtitan, NeMo 2 and tables of benchmarks, by hand") {
+  const std::string titan =
+      "from torchtitan.config import ParallelismConfig, TrainingConfig\n"
+      "def f():\n    return Trainer.Config(\n"
+      "        model_converters=All.Config(converters=[Float8LinearConverter.Config()]),\n"
+      "        training=TrainingConfig(local_batch_size=2, seq_len=4096),\n"
+      "        parallelism=ParallelismConfig(tensor_parallel_degree=8),\n"
+      "        activation_checkpoint=ActivationCheckpointConfig(mode=\"full\"),\n    )\n";
+  const ForeignLayout found = python_read(titan);
+  CHECK(found.program == "torchtitan");
+  CHECK(to_text(found.layout) == "tp8 dp8 mbs2 zero3 sp recompute=full kernels=eager");
+  CHECK(found.sequence == 4096);
+  CHECK(has_note(found, "model_converters.converters is not taken over"));
+  CHECK(to_text(python_read("def f():\n    c = Trainer.Config(training=TrainingConfig("
+                            "local_batch_size=4))\n    return c\n")
+                    .layout) == "dp64 mbs4 zero3 kernels=eager");
+  const std::string lora = "    cfg.peft = run.Config(LoRA)\n    cfg.peft.dim = 16\n";
+  CHECK(to_text(python_read(recipe_of(tp + "8\n" + lora)).layout) == "tp8 dp8 zero1 sp lora=16");
+  const std::string table = "f = replace(Base(), tensor_model_parallel_size=8, ";
+  CHECK(to_text(python_read("import x\n" + table + "recompute_num_layers=10)\n").layout) ==
+        "tp8 dp8 zero1 sp recompute=block:10");
+}
+
 TEST_CASE("recipes: what only running would tell is refused where it is asked for") {
   const std::string line = "f: line 6: model.tensor_model_parallel_size: is ";
   const std::string unknown = "which is not known without running it; write its value there";

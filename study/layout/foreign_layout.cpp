@@ -418,6 +418,8 @@ ForeignLayout foreign_layout(const FlatSettings& settings, const GpuCount& gpus,
       if (has_sizes(settings)) return checked(reader.nemo(program_of(settings)), settings);
       break;
     case FlatSettings::Kind::python:
+      if (has_prefix(settings, "parallelism.") || settings.has("training.local_batch_size"))
+        return checked(layout_of_torchtitan(settings, gpus, model), settings);
       return checked(reader.nemo("Megatron-Bridge"), settings);
   }
   throw InputError(settings.file(),

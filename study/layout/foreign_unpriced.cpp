@@ -1,6 +1,7 @@
 // By the last part of their names, which programs have in common.
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "study/layout/foreign_reader.h"
 
@@ -45,6 +46,7 @@ bool is_no(const std::string& value) {
 
 // float8 of torchtitan is fp8, too.
 std::string plainly(std::string value) {
+  for (char& c : value) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   const std::size_t place = value.find("float8");
   return place == std::string::npos ? value : value.replace(place, 6, "fp8");
 }

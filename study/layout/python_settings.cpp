@@ -74,10 +74,10 @@ class Interpreter : public PythonScope {
                                     : call_of(found->second, given);
     // "replace(OTHER, a=1)" has the fields of the other, whatever its name is.
     const std::vector<PythonValue>& all = given.in_order;
-    // What it makes is called as its first argument.
     const bool names_it = path == "default_peft_config" && !all.empty() && all.front().is_plain();
+    const bool is_class = is_class_name(path) && path != "run.Config";  // which copies one
     PythonValue made =
-        names_it ? objects_.make(all.front().text, true) : objects_.make(path, is_class_name(path));
+        names_it ? objects_.make(all.front().text, true) : objects_.make(path, is_class);
     if (!all.empty() && all.front().object != nullptr) add_copy(*all.front().object, *made.object);
     if (is_call_alone_ && path != "print")
       for (const PythonValue& one : all)
