@@ -213,6 +213,17 @@ TEST_CASE("foreign scripts: flags of lists that commands take") {
   CHECK(to_text(script_read(whole, 16, "llama3.1_8b").layout) == "dp16 zero0");
   CHECK(holds(refusal_of([&] { script_read(whole, 0, "llama3.1_8b"); }),
               "--nproc-per-node: is set below an if"));
+  // One node unless it names more; 16 are usual where only a program would tell.
+  const auto replicas_of = [](const std::string& launch) {
+    return foreign_layout(FlatSettings::read(launch + " --micro-batch-size 1", "f"), {.usual = 16},
+                          load_model("llama3.1_8b"))
+        .layout.replicas;
+  };
+  CHECK(replicas_of("torchrun --nproc_per_node 8") == 8);
+  CHECK(replicas_of("torchrun --nproc_per_node 2 --nnodes=2") == 4);
+  CHECK(replicas_of("deepspeed --num_gpus 4") == 4);
+  CHECK(replicas_of("deepspeed --num_nodes 2 --num_gpus 4") == 8);
+  CHECK(replicas_of("N=`nvidia-smi -L | wc -l`\ntorchrun --nproc_per_node $N") == 16);
   // Below a test that is not known: what both branches say, and what they do not.
   const std::string unknown = "if [ \"$1\" = a ]; then A=\"--size 4\"; else A=\"--size ";
   CHECK(holds(refusal_of([&] { value_of(unknown + "8\"; fi\nrun $A"); }),

@@ -220,13 +220,17 @@ class Reader : public ForeignReader {
     if (is_bridge && !is_said && layout.zero == 1)
       found_.notes.emplace_back("use_distributed_optimizer is not said and taken to be on (zero1)");
   }
-  // torchrun says so beside Megatron's flags; 0: nobody says.
+  // torchrun says so beside Megatron's flags, and deepspeed; on one node unless it names more. 0:
+  // nobody says.
   int64_t named_gpus() {
     if (gpus_.given > 0) return 0;
-    const auto nodes = settings_.find_any({"nnodes"});
-    const auto per_node = settings_.find_any({"nproc-per-node"});
-    if (!nodes || !per_node || nodes->starts_with("$") || per_node->starts_with("$")) return 0;
-    return gpus_in_all({"nnodes"}, {"nproc-per-node"});
+    const Names nodes = {"nnodes", "num-nodes"};
+    const Names per_node = {"nproc-per-node", "num-gpus"};
+    const auto is_asked = [&](const Names& names) {  // of the environment, or of a program
+      return settings_.find_any(names).value_or("").find_first_of("$`") == 0;
+    };
+    if (!settings_.find_any(per_node) || is_asked(nodes) || is_asked(per_node)) return 0;
+    return gpus_in_all(nodes, per_node);
   }
   // Settings of Megatron-LM and NeMo.
   struct StageNames {
