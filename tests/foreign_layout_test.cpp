@@ -108,6 +108,12 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
       {"[parallelism]\ntensor_parallel_degree = 4\nexpert_parallel_degree = 2\n"
        "expert_tensor_parallel_degree = 4",
        "tp4 ep2 etp4 dp4 zero3 sp kernels=compiled"},
+      // While pipelines were experimental, a batch was as many micro-batches as they had ranks.
+      {"[experimental]\npipeline_parallel_degree = 4\n[training]\nbatch_size = 32",
+       "pp4 dp4 mbs8 ga4 zero3 reshard=off kernels=compiled"},
+      {"[experimental]\npipeline_parallel_degree = 4\npipeline_parallel_microbatches = 16\n"
+       "[training]\nbatch_size = 32",
+       "pp4 dp4 mbs2 ga16 zero3 reshard=off kernels=compiled"},
       // DeepSpeed exchanges under the backward pass by itself with stage 3 alone.
       {R"({"train_batch_size": 16, "zero_optimization": {"stage": 1}})", "dp16 zero1 overlap=off"},
       {R"({"train_batch_size": 16, "zero_optimization": {"stage": 1, "overlap_comm": true}})",

@@ -37,10 +37,7 @@ class TorchtitanReader : public ForeignReader {
     found_.sequence = whole({"training.seq_len"});
     const TitanNames per_replica = {"training.local_batch_size", "training.batch_size"};
     const int64_t local = whole(per_replica).value_or(1);
-    layout.micro_batch = layout.pipeline > 1 ? whole({all + "pipeline_parallel_microbatch_size"}, 1,
-                                                     most_micro_batch_size)
-                                                   .value_or(1)
-                                             : local;
+    layout.micro_batch = micro_batch_of(local, per_replica.front());
     int64_t batches = 1;
     if (const auto global = whole_if_positive({"training.global_batch_size"}))
       batches = quotient("training.global_batch_size", *global, local * layout.replicas);
@@ -56,6 +53,17 @@ class TorchtitanReader : public ForeignReader {
   }
 
  private:
+  // Where the degree is still experimental, a batch is so many micro-batches, or as many as there
+  // are ranks of the pipeline.
+  int64_t micro_batch_of(int64_t local, const std::string& name) {
+    const int64_t pipeline = found_.layout.pipeline;
+    if (pipeline == 1) return local;
+    if (!settings_.find("experimental.pipeline_parallel_degree"))
+      return whole({"parallelism.pipeline_parallel_microbatch_size"}, 1, most_micro_batch_size)
+          .value_or(1);
+    const auto count = whole({"experimental.pipeline_parallel_microbatches"});
+    return quotient(name, local, count.value_or(pipeline));
+  }
   // Without ranks of their own, experts are split as all matrices are.
   void set_expert_parts(const std::string& name) {
     Layout& layout = found_.layout;
