@@ -169,9 +169,9 @@ TEST_CASE("network: defaults alone are the physics of real TCP") {
           (one.file->name.find("slow") == std::string::npos ? even : uneven).push_back(row);
   REQUIRE(even.size() > 500);
   REQUIRE(uneven.size() == 24);
-  CHECK(summary_of(even).median <= 0.65);
-  CHECK(summary_of(even).p90 <= 3.6);
-  CHECK(summary_of(even).max <= 18);
+  CHECK(summary_of(even).median <= 0.53);
+  CHECK(summary_of(even).p90 <= 3.1);
+  CHECK(summary_of(even).max <= 14);
   CHECK(summary_of(uneven).median <= 0.8);
   CHECK(summary_of(uneven).p90 <= 8);
 }

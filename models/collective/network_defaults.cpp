@@ -1,5 +1,5 @@
 // On real TCP a start-up is flight time, sends are buffered, and nobody waits for a barrier:
-// measured collectives are then predicted within 0.6 % in the median, and within 1.9 % by the
+// measured collectives are then predicted within 0.5 % in the median, and within 1.8 % by the
 // defaults of the papers (docs/validation.md). MPI and gloo send over TCP in the same way. NCCL's
 // start-ups overlap, too; its pipelines have a model of their own.
 #include "models/collective/network_defaults.h"
