@@ -167,6 +167,21 @@ TEST_CASE("goodput: an option counts beside an object that is set whole") {
   }
 }
 
+TEST_CASE("goodput: a field that an option and --set say is refused") {
+  const std::vector<std::string> all = {"goodput",   "--step",     "1 s", "--steps",
+                                        "100",       "--nodes",    "4",   "--failures",
+                                        "rsc1_a100", "--interval", "5 s", "--set"};
+  for (const char* setting : {"save.interval=9 s", R"(save={"stall": "1 s", "interval": "9 s"})",
+                              "step=2 s", "nodes=8"}) {
+    CAPTURE(setting);
+    std::vector<std::string> words = all;
+    words.emplace_back(setting);
+    const Ran ran = call_sgdsim(words);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.log.find("too; give one of them") != std::string::npos);
+  }
+}
+
 // 100 nodes that fail once in 100 days each are one a day. New ones of a Weibull law below 1 fail
 // more often at first.
 TEST_CASE("goodput: a rate of units with a memory is said to be one of the long run") {

@@ -14,13 +14,18 @@ bool splits_backward(const Layout& layout) {
   return layout.schedule == PipelineSchedule::zb1p || layout.schedule == PipelineSchedule::zbv;
 }
 
+// As they are simulated: as many of each chunk.
+double pieces_of_rank(const Layout& layout, const StageExchange& exchange) {
+  return real(pieces_of_chunk(layout, exchange) * chunks_of_rank(layout));
+}
+
 // What is exchanged beside the passes of one micro-batch through all layers of a rank.
 class BesidePasses {
  public:
   BesidePasses(const Layout& layout, const StageExchange& exchange, const PassesOfRank& passes)
       : layout_(layout),
         passes_(passes),
-        pieces_(exchange.pieces),
+        pieces_(pieces_of_rank(layout, exchange)),
         splits_(splits_backward(layout)) {
     const double ways = real(ways_of(layout));  // each with its part of the layers
     reduce_ = exchange.reduce_s / ways;
@@ -34,6 +39,26 @@ class BesidePasses {
     return splits_ ? passes_.exposed_s(again_, inputs_s()) + weight_s()
                    : passes_.exposed_s(reduce_ + again_, passes_.backward_s);
   }
+  // Until the inputs' gradients can go on to the next stage: those of the last two layers' weights
+  // are still to go then.
+  double backward_latency_s() const {
+    const double chunks = real(layout_.chunks);
+    // Gradients of the next micro-batches are on the way then, too.
+    const bool is_busy =
+        again_ == 0 && gather_ == 0 && chunks > 1 && layout_.micro_batches > layout_.pipeline;
+    if (splits_ || is_busy || layout_.schedule == PipelineSchedule::dualpipe) return backward_s();
+    const double behind = layer_s(reduce_ + again_, passes_.backward_s);
+    const double first = layers() > 1 ? layer_s(again_, passes_.backward_s) : 0;
+    return chunks * (first + std::max(0.0, layers() - 2) * behind);
+  }
+  // Of an exchange that is still to go at the end of a pass, what the next pass waits for.
+  double forward_waits_s() const { return layer_s(gather_, passes_.forward_s); }
+  double backward_waits_s() const {
+    const double late = again_ > 0 ? layer_s(2 * reduce_ + again_, passes_.backward_s)
+                                   : std::min(layers(), 2.0) * layer_s(reduce_, passes_.backward_s);
+    return std::min(late, backward_s() / real(layout_.chunks));
+  }
+  double first_s() const { return std::min(gather_, passes_.forward_s) / pieces_; }
   double overlapped_s() const {
     return passes_.exposed_s(gather_ + reduce_ + again_, passes_.overlapped_s);
   }
@@ -46,6 +71,7 @@ class BesidePasses {
   double turn_s() const { return again_ > 0 && !splits_ ? turn_of_gathered_s() : turn_of_kept_s(); }
 
  private:
+  double layers() const { return std::max(1.0, pieces_ / real(layout_.chunks)); }  // of a chunk
   double inputs_s() const { return passes_.backward_s - passes_.weight_s; }
   double layer_s(double exchange_s, double pass_s) const {
     return passes_.exposed_s(exchange_s, pass_s) / pieces_;
@@ -63,13 +89,12 @@ class BesidePasses {
   // still to go when it ends, and weights of the next pass come behind them. The first weights of a
   // forward pass come long before it.
   double turn_of_kept_s() const {
-    const double layers = std::max(1.0, pieces_ / real(layout_.chunks));
     const double late = layer_s(reduce_, splits_ ? passes_.weight_s : passes_.backward_s);
-    const double turn = -std::min(layers, 2.0) * late;
+    const double turn = -std::min(layers(), 2.0) * late;
     if (gather_ == 0) return turn;
     const double first = turn - layer_s(gather_, passes_.forward_s);
-    if (!splits_ && layers <= 1) return first;
-    const double to_go = reduce_ + (layers > 1 ? late * pieces_ : 0);
+    if (!splits_ && layers() <= 1) return first;
+    const double to_go = reduce_ + (layers() > 1 ? late * pieces_ : 0);
     return first + layer_s(to_go + gather_, passes_.forward_s) -
            layer_s(gather_, splits_ ? inputs_s() : passes_.forward_s);
   }
@@ -116,22 +141,28 @@ double PassesOfRank::exposed_s(double exchange_s, double pass_s) const {
   return std::max(0.0, exchange_s - pass_s * both.products / both.exchange);
 }
 
-LongerPasses longer_passes(const Layout& layout, int64_t rank, const StageExchange& exchange,
+LongerPasses longer_passes(const Layout& layout, const StageExchange& exchange,
                            const PassesOfRank& passes) {
   if (layout.zero < 2) return {};
   const BesidePasses beside(layout, exchange, passes);
   LongerPasses longer{.forward_s = beside.forward_s(),
-                      .backward_s = beside.backward_s(),
+                      .backward_s = beside.backward_latency_s(),
                       .weight_s = beside.weight_s(),
-                      .overlapped_s = beside.overlapped_s()};
+                      .overlapped_s = beside.overlapped_s(),
+                      .micro_batch_s = 0,
+                      .forward_waits_s = beside.forward_waits_s(),
+                      .backward_waits_s = beside.backward_waits_s(),
+                      .first_s = beside.first_s()};
   if (layout.schedule == PipelineSchedule::dualpipe) {
     longer.micro_batch_s = longer.overlapped_s;
     return longer;
   }
   const double chunks = real(layout.chunks);
+  // Passes that a rank does ahead of others lie in the bubble, unless gradients of weights fill it.
+  const int64_t rank = splits_backward(layout) ? 0 : layout.pipeline - 1;
   const double alone = real(forwards_ahead(layout, rank)) / (real(layout.micro_batches) * chunks);
   longer.micro_batch_s =
-      std::max(longer.forward_s + longer.backward_s + (1 - alone) * chunks * beside.turn_s(),
+      std::max(beside.forward_s() + beside.backward_s() + (1 - alone) * chunks * beside.turn_s(),
                beside.least_s());
   return longer;
 }
@@ -143,7 +174,9 @@ DataTimes data_s(const Layout& layout, const StageExchange& exchange, const Pass
   const double backward = passes.backward_s * beside;
   const double reduce = exchange.reduce_s;
   const double gather = exchange.gather_s;
-  const double pieces = exchange.pieces;
+  const double pieces = pieces_of_rank(layout, exchange);
+  // Gradients of weights go out under the passes that make them.
+  const double reducing = splits_backward(layout) ? passes.weight_s * beside : backward;
   const double count = real(micro_batches_of_way(layout));  // passes of each layer
   const double ways = real(ways_of(layout));
   const auto once_s = [&](double exchange_s, double pass_s) {
@@ -154,14 +187,19 @@ DataTimes data_s(const Layout& layout, const StageExchange& exchange, const Pass
   };
   switch (layout.zero) {
     case 0:
-      return {once_s(reduce, backward), reduce};
+      return {once_s(reduce, reducing), reduce};
     case 1:
-      return {once_s(reduce, backward) + once_s(gather, forward), reduce + gather};
+      return {once_s(reduce, reducing) + once_s(gather, forward), reduce + gather};
     case 2:  // no whole gradients stay, so that every micro-batch has its exchange
-      return {once_s(gather, forward) + each_s(reduce, backward), gather + count * reduce};
+      return {once_s(gather, forward) + each_s(reduce, reducing), gather + count * reduce};
     default: {
       const double behind = reduce + (layout.keeps_weights ? 0 : gather);
-      return {each_s(gather, forward) + each_s(behind, backward), count * (gather + behind)};
+      if (layout.schedule == PipelineSchedule::dualpipe)
+        return {each_s(gather, forward) + each_s(behind, backward), count * (gather + behind)};
+      // Behind the gradients of the last layer no weights are to come.
+      const double all_s = behind / ways - backward * (1 - 1 / std::max(1.0, pieces / ways));
+      const double last = std::max(each_s(reduce, reducing), all_s);
+      return {each_s(gather, forward) + last, count * (gather + behind)};
     }
   }
 }

@@ -21,17 +21,21 @@ struct PassesOfRank {
   double exposed_s(double exchange_s, double pass_s) const;
 };
 
-// With zero2 and zero3 every pass has exchanges beside it: by how much these make it longer, where
-// passes of one kind follow each other; and by how much what a micro-batch takes of the rank, whose
-// passes alternate for the most part.
+// With zero2 and zero3 every pass has exchanges beside it: by how much later these make its end,
+// and by how much longer what a micro-batch takes of the rank, whose passes alternate for the most
+// part.
 struct LongerPasses {
   double forward_s = 0;
   double backward_s = 0;
   double weight_s = 0;
   double overlapped_s = 0;
   double micro_batch_s = 0;
+  // What a pass of a chunk waits for beside what is sent to it.
+  double forward_waits_s = 0;
+  double backward_waits_s = 0;
+  double first_s = 0;  // the first weights of all
 };
-LongerPasses longer_passes(const Layout& layout, int64_t rank, const StageExchange& exchange,
+LongerPasses longer_passes(const Layout& layout, const StageExchange& exchange,
                            const PassesOfRank& passes);
 
 // Of the exchanges of a stage, what nothing hides of those at the first and the last passes (with

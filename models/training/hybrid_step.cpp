@@ -13,8 +13,9 @@ namespace {
 
 struct PricedStage {
   LayerTimes times;
-  BubbleTimes passes = {};  // with the exchanges of zero2 and zero3 that nothing hides
-  double exchanged = 0;     // by which these make what a micro-batch takes longer
+  BubbleTimes passes = {};   // with the exchanges of zero2 and zero3 that nothing hides
+  LongerPasses longer = {};  // by these
+  double exchanged() const { return longer.micro_batch_s; }
   double slot_s() const { return times.forward.all() + times.backward.all(); }
 };
 
@@ -55,7 +56,7 @@ void add_exchanges(const PassesOfRank& passes, const LongerPasses& longer, Price
                   .backward_s = passes.backward_s + longer.backward_s,
                   .weight_s = passes.weight_s + longer.weight_s,
                   .overlapped_s = passes.overlapped_s + longer.overlapped_s};
-  stage.exchanged = longer.micro_batch_s;
+  stage.longer = longer;
 }
 
 // What passes lose while exchanges lie under them.
@@ -76,27 +77,49 @@ BubbleTimes waited_for(const Layout& layout, const BubbleTimes& slowest, const B
           .overlapped_s = mean(&BubbleTimes::overlapped_s)};
 }
 
+// Passes that are parted, or lie under each other: what ends when depends on more.
+bool splits_or_overlaps(const Layout& layout) {
+  return layout.schedule != PipelineSchedule::one_f_one_b &&
+         layout.schedule != PipelineSchedule::gpipe;
+}
+
 // Of the sends of a micro-batch to both neighbours, what nothing hides. They lie under the
 // computing of other chunks, under gradients of weights that can wait, or under passes of the other
 // way.
 double exposed_sends_s(const Layout& layout, const PricedStage& stage, double send_s) {
-  if (sends_keep_rank(layout)) return 2 * send_s;
   const double chunks = real(layout.chunks);
   switch (layout.schedule) {
     case PipelineSchedule::zb1p:
-      return std::max(0.0, send_s - stage.passes.weight_s);
+      return (1 - 1 / real(layout.pipeline)) * std::max(0.0, 2 * send_s - stage.passes.weight_s);
     case PipelineSchedule::dualpipe:
       return 2 * std::max(0.0, send_s - stage.passes.overlapped_s);
-    default:
-      return std::max(0.0,
-                      chunks * send_s - std::min(stage.passes.forward_s, stage.passes.backward_s));
+    default: {
+      // In turn with a pass of each way; beyond half of both, what goes around is late as well.
+      const double sent = chunks * send_s;
+      const double half = (stage.passes.forward_s + stage.passes.backward_s) / 2;
+      const double shorter = std::min(stage.passes.forward_s, stage.passes.backward_s);
+      return (1 - 1 / chunks) * std::max(0.0, std::min(sent, half) - shorter) +
+             std::max(0.0, sent - half);
+    }
   }
 }
 
 // Passes of the other virtual stages that a rank does while the pipeline fills, and as many while
-// it drains. They follow each other at once, so that what is sent around lies under nothing.
+// it drains. They follow each other at once, so that what is sent around lies under nothing. With
+// ZB1P these are passes ahead of which no gradients of weights wait yet.
 double passes_to_fill(const Layout& layout) {
+  if (layout.schedule == PipelineSchedule::zb1p)
+    return real(std::clamp<int64_t>(layout.micro_batches - 2, 0, layout.pipeline - 1));
   return goes_around(layout) ? real((layout.chunks - 1) * layout.pipeline) : 0;
+}
+
+// How often a rank waits for what it sends, in the passes of all micro-batches, where it does: one
+// at an end of the pipeline sends one way only.
+double sends_of_rank(const Layout& layout, int64_t rank) {
+  const double count = real(layout.micro_batches);
+  if (layout.schedule == PipelineSchedule::gpipe) return 2 * (count - 1);
+  const bool is_end = rank == 0 || rank == layout.pipeline - 1;
+  return is_end ? count - 1 : std::max(0.0, 2 * (count - 1) - 1);
 }
 
 // Fills the parts that the micro-batches and the pipeline take. `all`: one micro-batch through all
@@ -128,17 +151,20 @@ void add_pipeline(const TrainingStep& step, StageCosts& costs, const PricedStage
   result.send_s = costs.send_s();
   const double filling = passes_to_fill(layout);
   // What a pass waits for its exchanges it has waited for what is sent to it.
-  const auto beside = [&](double waited_s) {
-    return std::max(0.0, result.send_s - waited_s / real(layout.chunks));
-  };
-  const double fill =
-      (real(layout.pipeline - 1) + filling) * (beside(stage.passes.forward_s - result.forward_s) +
-                                               beside(stage.passes.backward_s - result.backward_s));
-  const double alternating = count - filling / real(layout.chunks);
-  const double steady = alternating * exposed_sends_s(layout, stage, result.send_s);
-  parts.sends = steady + fill;
-  result.hidden.sends = count * 2 * real(layout.chunks) * result.send_s - steady;
+  const double of_pair = std::max(0.0, result.send_s - stage.longer.forward_waits_s) +
+                         std::max(0.0, result.send_s - stage.longer.backward_waits_s);
+  const double ends = real(layout.pipeline - 1) * of_pair;
+  if (sends_keep_rank(layout)) {
+    parts.sends = ends + sends_of_rank(layout, result.slowest_stage) * result.send_s;
+  } else {
+    const double alternating = goes_around(layout) ? count - filling / real(layout.chunks) : count;
+    const double steady = alternating * exposed_sends_s(layout, stage, result.send_s);
+    parts.sends = ends + steady + filling * of_pair;
+    result.hidden.sends =
+        std::max(0.0, count * 2 * real(layout.chunks) * result.send_s - steady - filling * of_pair);
+  }
   parts.bubble = bubble_s(layout, waited_for(layout, stage.passes, all));
+  if (!splits_or_overlaps(layout)) parts.bubble += real(layout.pipeline - 1) * stage.longer.first_s;
 }
 
 }  // namespace
@@ -192,7 +218,9 @@ double bubble_s(const Layout& layout, const BubbleTimes& times) {
     case PipelineSchedule::gpipe:
       return waits * both / real(layout.chunks);
     case PipelineSchedule::zb1p:
-      return waits * std::max(0.0, both - 2 * times.weight_s);
+      // Of fewer micro-batches than ranks not enough gradients of weights can wait.
+      return waits * std::max(0.0, both - 2 * times.weight_s) +
+             real(std::max<int64_t>(0, layout.pipeline - layout.micro_batches)) * times.weight_s;
     case PipelineSchedule::zbv:
       return waits * std::max((times.backward_s - times.weight_s) / 2,
                               times.backward_s - 2 * times.weight_s);
@@ -251,7 +279,10 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
   const Interference both = step.gpu.beside_exchanges();
   PricedStage slowest;
   BubbleTimes all;
-  double ends = -1;  // what the stage with most to exchange takes after its last micro-batch
+  const double send_s = costs.send_s();
+  double longest = 0;  // of the slowest stage, all micro-batches
+  double drained = 0;  // that the first stage ends after this one
+  double ends = -1;    // what the stage that ends last takes after the last one of the first
   for (int64_t number = 0; number < layout.pipeline; ++number) {
     const StageLayers held = layers_of_stage(step.model, layout, number);
     const LayerTimes own = costs.times_of(held);
@@ -260,26 +291,32 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
     const StageExchange exchange =
         costs.exchange_of(parameters, exchanged_layers(step.model, layout, number, held));
     const PassesOfRank passes = passes_of(stage, both);
-    add_exchanges(passes, longer_passes(layout, number, exchange, passes), stage);
+    add_exchanges(passes, longer_passes(layout, exchange, passes), stage);
     all.forward_s += stage.passes.forward_s;
     all.backward_s += stage.passes.backward_s;
     all.weight_s += stage.passes.weight_s;
     all.overlapped_s += stage.passes.overlapped_s;
-    if (number == 0 || stage.slot_s() + stage.exchanged > slowest.slot_s() + slowest.exchanged) {
+    const double count = real(layout.micro_batches);
+    const double takes = count * (stage.slot_s() + stage.exchanged()) +
+                         (sends_keep_rank(layout) ? sends_of_rank(layout, number) * send_s : 0);
+    if (number == 0 || takes > longest) {
+      longest = takes;
       slowest = stage;
       result.slowest_stage = number;
     }
-    const DataTimes took = data_s(layout, exchange, passes, costs.send_s());
+    const DataTimes took = data_s(layout, exchange, passes, send_s);
     const double data = took.exposed + costs.copies_s(parameters);
     const double optimizer = costs.optimizer_s(parameters, number);
-    if (data + optimizer <= ends) continue;
-    ends = data + optimizer;
-    result.parts.data = data;
+    const double late = data + optimizer - drained;
+    if (!splits_or_overlaps(layout)) drained += passes.backward_s / real(layout.chunks) + send_s;
+    if (late <= ends) continue;
+    ends = late;
+    result.parts.data = std::max(0.0, late - optimizer);
+    result.parts.optimizer = late - result.parts.data;
     result.hidden.data = took.all - took.exposed;
-    result.parts.optimizer = optimizer;
   }
   if (layout.zero >= 2) {
-    const double later = real(layout.micro_batches - 1) * slowest.exchanged;
+    const double later = real(layout.micro_batches - 1) * slowest.exchanged();
     result.parts.data += later;
     result.hidden.data -= later;
   }

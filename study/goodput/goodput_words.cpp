@@ -36,6 +36,16 @@ constexpr WordOfField words_of_fields[] = {
     {"seed", &GoodputWords::seed, false},
     {"save.interval", &GoodputWords::interval, true}};
 
+// Whether a setting says the field: by its name, or within an object.
+bool says(const std::string& setting, const std::string& field) {
+  const std::string path = path_of_setting(setting);
+  if (path == field) return true;
+  if (!field.starts_with(path + ".")) return false;
+  Json said = Json::object();
+  apply_settings(said, {setting});
+  return said.at(path).contains(field.substr(path.size() + 1));
+}
+
 std::string written_option(const std::string& field) {
   if (field == "save.interval") return "--interval";
   std::string option = "--" + field;
@@ -84,6 +94,11 @@ Json goodput_json(const GoodputWords& words, std::string& file) {
           return !(words.*one.word).empty() && std::string_view(one.field).starts_with(path);
         });
   };
+  for (const WordOfField& one : words_of_fields)
+    for (const std::string& setting : words.settings)
+      if (!(words.*one.word).empty() && says(setting, one.field))
+        throw InputError(written_option(one.field),
+                         "--set says " + std::string(one.field) + ", too; give one of them");
   std::vector<std::string> settings = words.settings;
   const auto rest = std::stable_partition(settings.begin(), settings.end(), is_around_option);
   apply_settings(json, {settings.begin(), rest});

@@ -48,7 +48,7 @@ const StepResiduals& step_residuals(bool plays, StepClass kind) {
   static constexpr std::array<StepResiduals, 6> all{
       {{false, StepClass::small, 16, of_small, 0.95, 1.18},
        {false, StepClass::large, 68, of_large, 0.95, 1.26},
-       {false, StepClass::experts, 53, of_experts, 0.91, 2.0},
+       {false, StepClass::experts, 53, of_experts, 0.92, 2.0},
        {true, StepClass::small, 16, of_small, 0.95, 1.18},
        {true, StepClass::large, 68, of_large, 0.95, 1.26},
        {true, StepClass::experts, 53, of_experts, 0.92, 2.0}}};
