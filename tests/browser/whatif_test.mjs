@@ -7,11 +7,13 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { deflateRawSync } from "node:zlib";
+import { wasm_ms } from "../page/map_time.mjs";
 import { close_browser, open_page, program, reason_to_skip, root, run_shown, screenshot } from "./pages.mjs";
 
 const file = join(root, "results/whatif.html");
 const skip = reason_to_skip() || (existsSync(file) ? false : "results/whatif.html is not built: ./run page");
-const most_ms = 100;
+const most_ms = 100;  // from a key to the painted map, where its question takes usual_ms of a processor at most
+const usual_ms = 20;
 after(close_browser);
 
 const clean = (page) => assert.deepEqual(page.problems, []);
@@ -98,14 +100,16 @@ test("a slider is followed by a painted map within 100 ms", { skip }, async () =
   assert.match(await page.locator("[data-milliseconds]").textContent(), /^448 points in /);
   assert.equal(await page.locator("label.field:has-text('Trace') select").inputValue(), "traces/data/resnet50_v100.json");
   // The first ones run before the browser has optimised the code. The least of the others counts, because what else
-  // runs on the machine is not the page's; where much does, more are tried.
+  // runs on the machine is not the page's; where much does, more are tried. A slower machine has longer.
+  const alone_ms = await wasm_ms();
+  const bar_ms = most_ms * Math.max(1, alone_ms / usual_ms);
   const times = [];
   const sorted = () => times.slice(8).sort((a, b) => a - b);
-  for (let turn = 0; turn < 20 || (turn < 60 && sorted()[0] >= most_ms); ++turn)
+  for (let turn = 0; turn < 20 || (turn < 60 && sorted()[0] >= bar_ms); ++turn)
     times.push(await time_to_map(page, "latency", turn % 2 === 0 ? "ArrowRight" : "ArrowLeft"));
   const least = sorted()[0];
-  console.log(`    from key to painted map: ${times.map((time) => time.toFixed(0)).join(", ")} ms; without the first 8 the least ${least.toFixed(0)}, the median ${sorted()[sorted().length >> 1].toFixed(0)}`);
-  assert.ok(least < most_ms, String(times));
+  console.log(`    from key to painted map: ${times.map((time) => time.toFixed(0)).join(", ")} ms; without the first 8 the least ${least.toFixed(0)}, the median ${sorted()[sorted().length >> 1].toFixed(0)}; the bar is ${bar_ms.toFixed(0)}, as its question takes ${alone_ms.toFixed(0)} of a processor`);
+  assert.ok(least < bar_ms, String(times));
   clean(page);
 });
 
@@ -250,6 +254,14 @@ test("a link that is opened where the page is open brings its state and its file
   assert.ok(Number(links[1].ps) - Number(links[0].ps) > 0.9e12, JSON.stringify(links.map((link) => link.ps)));
   const other = await open_page(file);
   for (const { hash, ps } of [links[0], links[1], links[0]]) await opens(other, hash, ps);
+  // Away and back before the page has written a link of its own.
+  await linked(other);
+  await other.evaluate(async (hashes) => {
+    for (const hash of hashes)
+      await new Promise((resume) => { addEventListener("hashchange", resume, { once: true }); location.hash = hash; });
+  }, [links[1].hash, links[0].hash]);
+  await linked(other);
+  assert.equal(await iteration_ps(other), links[0].ps);
   // A file that is too large is left out with a sentence, and the skip link changes nothing.
   const huge = deflateRawSync(Buffer.alloc(300_000_000, 32), { level: 9 }).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
   await other.evaluate((hash) => { location.hash = hash; }, `#experiment=huge.json&file=${encodeURIComponent(JSON.stringify(["huge.json", huge]))}`);

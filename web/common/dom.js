@@ -30,6 +30,20 @@ export function replace_children(node, ...children) {
   node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
 }
 
+// Tells whether a part of a page is worked on: at once in its class, and to the eye when it takes longer. A transition
+// would do the same, and would have each part painted on a layer of its own while the simulator needs the processor.
+const noticed_ms = 250;
+export function busy_switch(node) {
+  let planned = 0;
+  return (is_busy) => {
+    clearTimeout(planned);
+    node.classList.toggle("busy", is_busy);
+    node.setAttribute("aria-busy", String(is_busy));
+    if (is_busy) planned = setTimeout(() => node.classList.add("faded"), noticed_ms);
+    else node.classList.remove("faded");
+  };
+}
+
 // Attributes of a drawing whose points are walked by keys: a screen reader passes the keys on, and what is
 // chosen is told in a status beside it.
 export const walkable = { tabindex: 0, role: "application", "aria-roledescription": "diagram" };

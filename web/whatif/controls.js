@@ -90,20 +90,25 @@ export function slider(name, on_change, kind = sliders[name]) {
   };
 }
 
-// A list with groups: [{title, options: [{value, text, title}]}].
+// A list with groups: [{title, options: [{value, text, title}]}]. It is built anew only where something else is to be
+// chosen from: a slider moves many times, and hundreds of files stay what they are.
 export function grouped_choice(label, on_change) {
   const select = element("select", { on: { change: () => on_change(select.value) } });
+  let listed = "";
   return {
     node: element("label", { class: "field" }, label, select),
     show(groups, chosen) {
       const known = groups.some((group) => group.options.some((option) => option.value === chosen));
       const all = known ? groups : [...groups, { title: "From the link", options: [{ value: chosen, text: chosen }] }];
-      replace_children(select, all.filter((group) => group.options.length > 0).map((group) => {
-        const options = group.options.map(({ value, text, title }) =>
-          element("option", { value, title: title && clipped(title, 300), selected: value === chosen }, clipped(text, 70)));
-        return group.title ? element("optgroup", { label: group.title }, options) : options;
-      }));
-      select.value = chosen;
+      const text = JSON.stringify(all);
+      if (text !== listed) {
+        replace_children(select, all.filter((group) => group.options.length > 0).map((group) => {
+          const options = group.options.map(({ value, text, title }) => element("option", { value, title: title && clipped(title, 300) }, clipped(text, 70)));
+          return group.title ? element("optgroup", { label: group.title }, options) : options;
+        }));
+        listed = text;
+      }
+      if (select.value !== chosen) select.value = chosen;
     },
   };
 }

@@ -1,5 +1,5 @@
 // Scaling curves: every strategy over the number of nodes.
-import { element, replace_children, segmented } from "../common/dom.js";
+import { busy_switch, element, replace_children, segmented } from "../common/dom.js";
 import { rounded, short_duration } from "../common/figures.js";
 import { curve_plot } from "../common/plot.js";
 import { places_of, series_variable } from "../common/theme.js";
@@ -54,7 +54,7 @@ export function curves_view(strategies) {
 
   return {
     node,
-    busy: (is_busy) => node.classList.toggle("busy", is_busy),
+    busy: busy_switch(node),
     show(nodes, answer) {
       if (answer.error) {
         last = null;

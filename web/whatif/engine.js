@@ -89,6 +89,21 @@ export async function start_engine() {
   };
 }
 
+// When what was drawn last is on the screen; in a page that nobody sees, a moment later.
+const most_unseen_ms = 100;
+let drawn = Promise.resolve();
+const painted = () => new Promise((resolve) => {
+  requestAnimationFrame(() => setTimeout(resolve));
+  setTimeout(resolve, most_unseen_ms);
+});
+
+// Views take turns, a frame each, so that the first ones are seen while the others are drawn.
+function turn() {
+  const mine = drawn;
+  drawn = mine.then(painted);
+  return mine;
+}
+
 // Of every kind of question only the newest matters: one is being answered, one waits, the others are
 // dropped. `use(answer, milliseconds)` is called for each that is answered; a question that is null asks
 // for nothing any more. `version`: of the files that it is about.
@@ -113,6 +128,7 @@ export function newest(engine, use, on_change, version = () => 0) {
       const text = next;
       next = null;
       const reply = await answer_of(JSON.parse(text).question);
+      await turn();
       if (wanted === "null") continue;
       if (reply === null) {  // it made room for others, and is asked again if nothing newer is
         next ??= text;

@@ -1,5 +1,5 @@
 // Loss over simulated time: small models trained in the schedules that the controls describe.
-import { clipped, command_block, element, replace_children } from "../common/dom.js";
+import { busy_switch, clipped, command_block, element, replace_children } from "../common/dom.js";
 import { learning_curves, methods_table, said_of } from "../common/learning.js";
 import { problem } from "./result.js";
 
@@ -16,7 +16,7 @@ export function lessons_view(ask) {
     element("p", { class: "muted" }, "Which method is trained first: a small network is really trained, and the schedule above says when each of its iterations ends."), button, body);
   return {
     node,
-    busy: (is_busy) => node.classList.toggle("busy", is_busy),
+    busy: busy_switch(node),
     changed() {
       clearTimeout(planned);
       if (is_wanted) planned = setTimeout(ask, calm_ms);

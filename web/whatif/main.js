@@ -213,8 +213,14 @@ async function page_of(engine, catalogue, from_link) {
     ask_plan({ ask: "plan", input: input_of(state, new Map()) });
   }
 
+  let remembered = "";  // the link of what is shown, as it was opened or as this page wrote it
+  function write(hash) {
+    remembered = hash;
+    if (location.hash === hash) return;
+    try { history.replaceState(null, "", hash); } catch { location.hash = hash; }
+  }
+
   let planned = 0;
-  let remembered = "";  // the link as this page wrote it
   function remember() {
     clearTimeout(planned);
     document.documentElement.dataset.linked = "false";  // the link is not yet of what is shown
@@ -222,8 +228,7 @@ async function page_of(engine, catalogue, from_link) {
       const needed = [...dropped].filter(([name, bytes]) => (name === state.experiment || name === state.cluster) && bytes.length <= largest_link_B);
       const fragment = await fragment_of(state, needed);
       if (mine !== planned) return;
-      remembered = `#${fragment}`;
-      try { history.replaceState(null, "", remembered); } catch { location.hash = fragment; }
+      write(`#${fragment}`);
       document.documentElement.dataset.linked = "true";
     }, 250);
     planned = mine;
@@ -260,6 +265,7 @@ async function page_of(engine, catalogue, from_link) {
     if (hash === remembered || hash === "#answers") return;  // its own, and the skip link
     clearTimeout(planned);
     planned = 0;
+    write(hash);  // so that another one, be it the one before this, is another one
     const number = ++opened;
     const link = await state_from(hash);
     if (number !== opened) return;

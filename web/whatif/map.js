@@ -1,6 +1,6 @@
 // The winners' map: a table of buttons, so that it is read aloud, walked by keys and clicked. A cell
 // has the colour of the best strategy, stronger the further it is ahead.
-import { element, replace_children } from "../common/dom.js";
+import { busy_switch, element, replace_children } from "../common/dom.js";
 import { rounded, short_duration } from "../common/figures.js";
 import { places_of, series_variable } from "../common/theme.js";
 import { problem } from "./result.js";
@@ -78,7 +78,7 @@ export function map_view(strategies, on_pick) {
 
   return {
     node,
-    busy: (is_busy) => node.classList.toggle("busy", is_busy),
+    busy: busy_switch(node),
     // `axes`: two of {name, title, texts, values}, rows first.
     show(axes, answer, milliseconds) {
       readout.textContent = "";

@@ -1,5 +1,5 @@
 // Every strategy on the same experiment, best first: what `sgdsim plan` prints.
-import { clipped, element, replace_children, table } from "../common/dom.js";
+import { busy_switch, clipped, element, replace_children, table } from "../common/dom.js";
 import { rounded, short_duration } from "../common/figures.js";
 import { problem } from "./result.js";
 
@@ -17,7 +17,7 @@ export function plan_view(on_pick) {
   const node = element("section", { class: "card half", "aria-labelledby": "plan-title" }, element("h2", { id: "plan-title" }, "All strategies"), body);
   return {
     node,
-    busy: (is_busy) => node.classList.toggle("busy", is_busy),
+    busy: busy_switch(node),
     show(answer, chosen) {
       if (answer.error) return replace_children(body, problem(answer.error));
       const { plans } = answer.plan;

@@ -1,5 +1,5 @@
 // One iteration in figures: how long, of what, and what to know before believing it.
-import { clipped, element, replace_children, table } from "../common/dom.js";
+import { busy_switch, clipped, element, replace_children, table } from "../common/dom.js";
 import { exact_figure, rounded, short_duration, words_of } from "../common/figures.js";
 import { iteration_parts } from "../common/parts.js";
 import { share_text } from "./controls.js";
@@ -9,7 +9,7 @@ export function result_view() {
   const node = element("section", { class: "card", "aria-labelledby": "result-title" }, element("h2", { id: "result-title" }, "One iteration"), body);
   return {
     node,
-    busy: (is_busy) => node.classList.toggle("busy", is_busy),
+    busy: busy_switch(node),
     show(answer) {
       if (answer.error) return replace_children(body, problem(answer.error));
       const { result } = answer;

@@ -1,5 +1,5 @@
 // What the first worker computes and sends in one iteration: the slices that --timeline writes.
-import { element, replace_children } from "../common/dom.js";
+import { busy_switch, element, replace_children } from "../common/dom.js";
 import { timeline_view } from "../common/timeline.js";
 import { problem } from "./result.js";
 
@@ -9,7 +9,7 @@ export function iteration_view() {
   let drawn = null;
   return {
     node,
-    busy: (is_busy) => node.classList.toggle("busy", is_busy),
+    busy: busy_switch(node),
     show(answer) {
       const before = drawn?.window();
       drawn?.remove();

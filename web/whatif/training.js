@@ -1,5 +1,5 @@
 // The whole training of this step on machines that fail: sliders, and what formulas say at once.
-import { command_block, element, replace_children } from "../common/dom.js";
+import { busy_switch, command_block, element, replace_children } from "../common/dom.js";
 import { rounded, short_figure, short_span } from "../common/figures.js";
 import { curve_plot } from "../common/plot.js";
 import { share_text, training_sliders } from "./controls.js";
@@ -53,7 +53,7 @@ export function training_view(moved, on_interval) {
 
   return {
     node,
-    busy: (is_busy) => node.classList.toggle("busy", is_busy),
+    busy: busy_switch(node),
     show(answer) {
       readout.textContent = "";
       if (answer.error) {
