@@ -13,6 +13,20 @@
 namespace sgdsim {
 namespace {
 
+// A step of 2,048 tokens in closed form, and what it takes simulated.
+struct BothWays {
+  Layout layout;
+  HybridStep closed;
+  double played_s = 0;
+};
+BothWays both_ways(const Transformer& model, const std::string& text, const char* bandwidth) {
+  const Layout layout = parse_layout(text, "");
+  const Cluster cluster = one_switch(layout.gpus(), bandwidth);
+  GroupTimes groups(cluster, layout.gpus());
+  const TrainingStep step{model, layout, 2048, load_gpu("h100"), Precision::bf16};
+  return {layout, hybrid_step(step, groups), play_step(step, groups).step.time.s()};
+}
+
 TEST_CASE("closed form: the bubbles of all schedules, without communication") {
   const double f = 3;
   const double b = 7;
@@ -24,7 +38,7 @@ TEST_CASE("closed form: the bubbles of all schedules, without communication") {
       layout.chunks = v;
       layout.micro_batches = p;
       const auto stages = static_cast<double>(p);
-      const BubbleTimes times{f, b, w, f + b};
+      const PassSeconds times{f, b, w, f + b};
       CHECK(bubble_s(layout, times) ==
             doctest::Approx((stages - 1) * (f + b) / static_cast<double>(v)));
       if (v == 2) {
@@ -139,17 +153,14 @@ TEST_CASE("closed form: what sends lie under, by hand") {
           doctest::Approx(16 * 3 / 4. * std::max(0.0, 2 * send_s - zb1p.weight_s) + 2 * fill_s));
     for (const char* text : {"pp4 ga16", "pp4 ga1", "pp4 ga16 schedule=gpipe", "pp2 ga16"}) {
       CAPTURE(text);
-      const Layout layout = parse_layout(text, "");
-      GroupTimes own(cluster, layout.gpus());
-      const TrainingStep asked{model, layout, 2048, load_gpu("h100"), Precision::bf16};
-      CHECK(play_step(asked, own).step.time.s() ==
-            doctest::Approx(hybrid_step(asked, own).time.s()).epsilon(1e-3));
+      const BothWays step = both_ways(model, text, bandwidth);
+      CHECK(step.played_s == doctest::Approx(step.closed.time.s()).epsilon(1e-3));
     }
     const HybridStep dualpipe = step_of("pp4 ga16 schedule=dualpipe");
     const double both_s = dualpipe.forward_s + dualpipe.backward_s;
     CHECK(dualpipe.parts.sends ==
           doctest::Approx(16 * 2 * std::max(0.0, send_s - both_s) + fill_s));
-    CHECK(zb1p.parts.sends + zb1p.hidden.sends >= 16 * 2 * send_s * 0.999999);
+    CHECK(zb1p.parts.sends + zb1p.hidden.sends == doctest::Approx(16 * 2 * send_s + fill_s));
   }
 }
 
@@ -200,53 +211,44 @@ TEST_CASE("closed form: sends around a pipeline with virtual stages, by hand and
                              "pp4 vp4 ga40", "pp8 vp2 ga16"}) {
       CAPTURE(bandwidth);
       CAPTURE(text);
-      const Layout layout = parse_layout(text, "");
-      const Cluster cluster = one_switch(layout.gpus(), bandwidth);
-      GroupTimes groups(cluster, layout.gpus());
-      const TrainingStep step{even_model(32), layout, 2048, load_gpu("h100"), Precision::bf16};
-      const HybridStep closed = hybrid_step(step, groups);
+      const auto [layout, closed, played_s] = both_ways(even_model(32), text, bandwidth);
       const auto chunks = static_cast<double>(layout.chunks);
       REQUIRE(closed.send_s < std::min(closed.forward_s, closed.backward_s) / chunks);
       CHECK(
           closed.parts.sends ==
           doctest::Approx(2 * (chunks * static_cast<double>(layout.pipeline) - 1) * closed.send_s));
-      CHECK(play_step(step, groups).step.time.s() ==
-            doctest::Approx(closed.time.s()).epsilon(1e-3));
+      // Times are rounded to picoseconds, pass by pass.
+      CHECK(played_s == doctest::Approx(closed.time.s()).epsilon(1e-3));
     }
 }
 
 // A rank passes on what it does forward b + s after the one before it at the earliest, or else a
 // backward pass could not come back in time: where a send takes longer than a forward pass, so does
-// every pass of each way.
+// every pass of each way. How the first and the last of them meet is left out, so that a tenth may
+// be missing of a step that is mostly sends.
 TEST_CASE("closed form: sends that take longer than passes") {
   for (const char* bandwidth : {"1 Gbps", "2 Gbps", "3 Gbps"})
     for (const char* text : {"pp4 vp4 ga16", "pp4 vp4 ga64", "pp2 vp4 ga32"}) {
       CAPTURE(bandwidth);
       CAPTURE(text);
-      const Layout layout = parse_layout(text, "");
-      const Cluster cluster = one_switch(layout.gpus(), bandwidth);
-      GroupTimes groups(cluster, layout.gpus());
-      const TrainingStep step{even_model(32), layout, 2048, load_gpu("h100"), Precision::bf16};
-      const HybridStep closed = hybrid_step(step, groups);
+      const auto [layout, closed, played_s] = both_ways(even_model(32), text, bandwidth);
       REQUIRE(closed.send_s > closed.forward_s / static_cast<double>(layout.chunks));
-      CHECK(play_step(step, groups).step.time.s() == doctest::Approx(closed.time.s()).epsilon(0.1));
+      CHECK(played_s == doctest::Approx(closed.time.s()).epsilon(0.1));
     }
 }
 
 // Two replicas send each other halves of a layer's weights (2 bytes) and gradients (4 bytes). Each
 // virtual stage has one layer, and between the exchanges of two of them there are passes of two
 // micro-batches: all exchanges but the first or the last one lie under them, unless they take
-// longer. Then one layer's remains, and what each of the others takes longer.
+// longer. Then one layer's remains, and what each of the others takes longer. Simulated, the
+// exchange of one end may also lie under the pass of a rank that waits: a part of one of 64 passes.
 TEST_CASE("closed form: exchanges of virtual stages, by hand and as simulated") {
   Transformer model = even_model(8);
   model.kv_heads = model.heads;
   for (const char* bandwidth : {"10 Gbps", "40 Gbps", "400 Gbps"}) {
     CAPTURE(bandwidth);
-    const Layout layout = parse_layout("pp2 dp2 vp4 ga8 zero1", "");
-    const Cluster cluster = one_switch(layout.gpus(), bandwidth);
-    GroupTimes groups(cluster, layout.gpus());
-    const TrainingStep step{model, layout, 2048, load_gpu("h100"), Precision::bf16};
-    const HybridStep closed = hybrid_step(step, groups);
+    const BothWays step = both_ways(model, "pp2 dp2 vp4 ga8 zero1", bandwidth);
+    const HybridStep& closed = step.closed;
     const double byte_s = 8 / (1e9 * std::stod(bandwidth));
     const double weights_s = 1024.0 * (4 * 1024 + 3 * 4096 + 2) * byte_s;  // 2 bytes, by half
     const auto remains = [&](double exchange_s, double passes_s) {
@@ -256,13 +258,14 @@ TEST_CASE("closed form: exchanges of virtual stages, by hand and as simulated") 
     CHECK(closed.parts.data == doctest::Approx(remains(weights_s, closed.forward_s) +
                                                remains(2 * weights_s, closed.backward_s))
                                    .epsilon(3e-3));
-    CHECK(play_step(step, groups).step.time.s() == doctest::Approx(closed.time.s()).epsilon(0.03));
+    CHECK(step.played_s == doctest::Approx(closed.time.s()).epsilon(0.03));
   }
 }
 
 // Weights of a layer are fetched under the one before it, behind the gradients of the one before
 // that. Where a virtual stage has one layer, a forward pass of f hides gradients r and weights g, a
-// backward pass of b only weights.
+// backward pass of b only weights. Of 16 micro-batches the first and the last are a little unlike
+// the others.
 TEST_CASE("closed form: weights and gradients between passes of single layers, as simulated") {
   for (const char* bandwidth : {"50 Gbps", "100 Gbps", "200 Gbps", "400 Gbps"})
     for (const char* text :
@@ -271,13 +274,8 @@ TEST_CASE("closed form: weights and gradients between passes of single layers, a
           "pp2 dp2 vp4 ga16 zero2", "pp2 dp2 vp1 ga16 zero2", "dp2 ga16 zero3", "dp2 ga16 zero2"}) {
       CAPTURE(bandwidth);
       CAPTURE(text);
-      const Layout layout = parse_layout(text, "");
-      const Cluster cluster = one_switch(layout.gpus(), bandwidth);
-      GroupTimes groups(cluster, layout.gpus());
-      const TrainingStep step{even_model(8), layout, 2048, load_gpu("h100"), Precision::bf16};
-      const HybridStep closed = hybrid_step(step, groups);
-      CHECK(play_step(step, groups).step.time.s() ==
-            doctest::Approx(closed.time.s()).epsilon(0.03));
+      const BothWays step = both_ways(even_model(8), text, bandwidth);
+      CHECK(step.played_s == doctest::Approx(step.closed.time.s()).epsilon(0.03));
     }
 }
 

@@ -33,38 +33,39 @@ class BesidePasses {
     again_ = layout.keeps_weights ? 0 : gather_;
   }
 
-  double forward_s() const { return passes_.exposed_s(gather_, passes_.forward_s); }
-  double weight_s() const { return passes_.exposed_s(reduce_, passes_.weight_s); }
+  double forward_s() const { return passes_.exposed_s(gather_, passes_.alone.forward_s); }
+  double weight_s() const { return passes_.exposed_s(reduce_, passes_.alone.weight_s); }
   double backward_s() const {
     return splits_ ? passes_.exposed_s(again_, inputs_s()) + weight_s()
-                   : passes_.exposed_s(reduce_ + again_, passes_.backward_s);
+                   : passes_.exposed_s(reduce_ + again_, passes_.alone.backward_s);
   }
   // Until the inputs' gradients can go on to the next stage: those of the last two layers' weights
   // are still to go then.
   double backward_latency_s() const {
     const double chunks = real(layout_.chunks);
     // Gradients of the next micro-batches are on the way then, too.
-    const bool is_busy =
-        again_ == 0 && gather_ == 0 && chunks > 1 && layout_.micro_batches > layout_.pipeline;
+    const bool is_busy = gather_ == 0 && chunks > 1 && layout_.micro_batches > layout_.pipeline;
     if (splits_ || is_busy || layout_.schedule == PipelineSchedule::dualpipe) return backward_s();
-    const double behind = layer_s(reduce_ + again_, passes_.backward_s);
-    const double first = layers() > 1 ? layer_s(again_, passes_.backward_s) : 0;
+    const double behind = layer_s(reduce_ + again_, passes_.alone.backward_s);
+    const double first = layers() > 1 ? layer_s(again_, passes_.alone.backward_s) : 0;
     return chunks * (first + std::max(0.0, layers() - 2) * behind);
   }
   // Of an exchange that is still to go at the end of a pass, what the next pass waits for.
-  double forward_waits_s() const { return layer_s(gather_, passes_.forward_s); }
+  double forward_waits_s() const { return layer_s(gather_, passes_.alone.forward_s); }
   double backward_waits_s() const {
-    const double late = again_ > 0 ? layer_s(2 * reduce_ + again_, passes_.backward_s)
-                                   : std::min(layers(), 2.0) * layer_s(reduce_, passes_.backward_s);
+    const double late = again_ > 0
+                            ? layer_s(2 * reduce_ + again_, passes_.alone.backward_s)
+                            : std::min(layers(), 2.0) * layer_s(reduce_, passes_.alone.backward_s);
     return std::min(late, backward_s() / real(layout_.chunks));
   }
-  double first_s() const { return std::min(gather_, passes_.forward_s) / pieces_; }
+  double first_s() const { return std::min(gather_, passes_.alone.forward_s) / pieces_; }
   double overlapped_s() const {
-    return passes_.exposed_s(gather_ + reduce_ + again_, passes_.overlapped_s);
+    return passes_.exposed_s(gather_ + reduce_ + again_, passes_.alone.overlapped_s);
   }
   // Never less than what does not fit beside both passes.
   double least_s() const {
-    return passes_.exposed_s(gather_ + reduce_ + again_, passes_.forward_s + passes_.backward_s);
+    return passes_.exposed_s(gather_ + reduce_ + again_,
+                             passes_.alone.forward_s + passes_.alone.backward_s);
   }
 
   // What the passes of a chunk take longer where they alternate, than each by itself.
@@ -72,7 +73,7 @@ class BesidePasses {
 
  private:
   double layers() const { return std::max(1.0, pieces_ / real(layout_.chunks)); }  // of a chunk
-  double inputs_s() const { return passes_.backward_s - passes_.weight_s; }
+  double inputs_s() const { return passes_.alone.backward_s - passes_.alone.weight_s; }
   double layer_s(double exchange_s, double pass_s) const {
     return passes_.exposed_s(exchange_s, pass_s) / pieces_;
   }
@@ -81,22 +82,23 @@ class BesidePasses {
   // those of the last layer of a backward pass are under the first of a forward pass.
   double turn_of_gathered_s() const {
     const double behind = reduce_ + again_;
-    return layer_s(behind, passes_.forward_s) - layer_s(gather_, passes_.forward_s) +
-           layer_s(again_, passes_.backward_s) - layer_s(behind, passes_.backward_s);
+    return layer_s(behind, passes_.alone.forward_s) - layer_s(gather_, passes_.alone.forward_s) +
+           layer_s(again_, passes_.alone.backward_s) - layer_s(behind, passes_.alone.backward_s);
   }
 
   // A backward pass waits for gradients of the last layer but one only: those of two layers are
   // still to go when it ends, and weights of the next pass come behind them. The first weights of a
   // forward pass come long before it.
   double turn_of_kept_s() const {
-    const double late = layer_s(reduce_, splits_ ? passes_.weight_s : passes_.backward_s);
+    const double late =
+        layer_s(reduce_, splits_ ? passes_.alone.weight_s : passes_.alone.backward_s);
     const double turn = -std::min(layers(), 2.0) * late;
     if (gather_ == 0) return turn;
-    const double first = turn - layer_s(gather_, passes_.forward_s);
+    const double first = turn - layer_s(gather_, passes_.alone.forward_s);
     if (!splits_ && layers() <= 1) return first;
     const double to_go = reduce_ + (layers() > 1 ? late * pieces_ : 0);
-    return first + layer_s(to_go + gather_, passes_.forward_s) -
-           layer_s(gather_, splits_ ? inputs_s() : passes_.forward_s);
+    return first + layer_s(to_go + gather_, passes_.alone.forward_s) -
+           layer_s(gather_, splits_ ? inputs_s() : passes_.alone.forward_s);
   }
 
   const Layout& layout_;
@@ -137,6 +139,14 @@ bool goes_around(const Layout& layout) {
   return layout.schedule == PipelineSchedule::one_f_one_b && layout.chunks > 1;
 }
 
+PassSeconds& PassSeconds::operator+=(const PassSeconds& other) {
+  forward_s += other.forward_s;
+  backward_s += other.backward_s;
+  weight_s += other.weight_s;
+  overlapped_s += other.overlapped_s;
+  return *this;
+}
+
 double PassesOfRank::exposed_s(double exchange_s, double pass_s) const {
   return std::max(0.0, exchange_s - pass_s * both.products / both.exchange);
 }
@@ -145,16 +155,16 @@ LongerPasses longer_passes(const Layout& layout, const StageExchange& exchange,
                            const PassesOfRank& passes) {
   if (layout.zero < 2) return {};
   const BesidePasses beside(layout, exchange, passes);
-  LongerPasses longer{.forward_s = beside.forward_s(),
-                      .backward_s = beside.backward_latency_s(),
-                      .weight_s = beside.weight_s(),
-                      .overlapped_s = beside.overlapped_s(),
+  LongerPasses longer{.ends = {.forward_s = beside.forward_s(),
+                               .backward_s = beside.backward_latency_s(),
+                               .weight_s = beside.weight_s(),
+                               .overlapped_s = beside.overlapped_s()},
                       .micro_batch_s = 0,
                       .forward_waits_s = beside.forward_waits_s(),
                       .backward_waits_s = beside.backward_waits_s(),
                       .first_s = beside.first_s()};
   if (layout.schedule == PipelineSchedule::dualpipe) {
-    longer.micro_batch_s = longer.overlapped_s;
+    longer.micro_batch_s = longer.ends.overlapped_s;
     return longer;
   }
   const double chunks = real(layout.chunks);
@@ -170,13 +180,13 @@ LongerPasses longer_passes(const Layout& layout, const StageExchange& exchange,
 DataTimes data_s(const Layout& layout, const StageExchange& exchange, const PassesOfRank& passes,
                  double send_s) {
   const double beside = passes.both.products / passes.both.exchange;
-  const double forward = passes.forward_s * beside;
-  const double backward = passes.backward_s * beside;
+  const double forward = passes.alone.forward_s * beside;
+  const double backward = passes.alone.backward_s * beside;
   const double reduce = exchange.reduce_s;
   const double gather = exchange.gather_s;
   const double pieces = pieces_of_rank(layout, exchange);
   // Gradients of weights go out under the passes that make them.
-  const double reducing = splits_backward(layout) ? passes.weight_s * beside : backward;
+  const double reducing = splits_backward(layout) ? passes.alone.weight_s * beside : backward;
   const double count = real(micro_batches_of_way(layout));  // passes of each layer
   const double ways = real(ways_of(layout));
   const auto once_s = [&](double exchange_s, double pass_s) {
@@ -194,11 +204,10 @@ DataTimes data_s(const Layout& layout, const StageExchange& exchange, const Pass
       return {once_s(gather, forward) + each_s(reduce, reducing), gather + count * reduce};
     default: {
       const double behind = reduce + (layout.keeps_weights ? 0 : gather);
-      if (layout.schedule == PipelineSchedule::dualpipe)
-        return {each_s(gather, forward) + each_s(behind, backward), count * (gather + behind)};
-      // Behind the gradients of the last layer no weights are to come.
+      // Behind the gradients of the last layer no weights are to come, but for the other way's.
+      const bool is_last = layout.schedule != PipelineSchedule::dualpipe;
       const double all_s = behind / ways - backward * (1 - 1 / std::max(1.0, pieces / ways));
-      const double last = std::max(each_s(reduce, reducing), all_s);
+      const double last = std::max(each_s(is_last ? reduce : behind, reducing), all_s);
       return {each_s(gather, forward) + last, count * (gather + behind)};
     }
   }

@@ -9,14 +9,19 @@ namespace sgdsim {
 // Whether what the last rank sends goes on to the first one, for its next virtual stage.
 bool goes_around(const Layout& layout);
 
-// What passes take of a rank, for all its layers and one micro-batch, and what they hide there:
-// while both go on, passes and exchanges take longer each, so that a pass does not hide as much of
-// an exchange as it is long.
-struct PassesOfRank {
+// What passes take of a rank, for all its layers and one micro-batch.
+struct PassSeconds {
   double forward_s = 0;
   double backward_s = 0;
   double weight_s = 0;      // that part of the backward pass which makes gradients of weights
   double overlapped_s = 0;  // of a forward and a backward pass at once (dualpipe)
+  PassSeconds& operator+=(const PassSeconds& other);
+};
+
+// While passes and exchanges go on, both take longer, so that a pass does not hide as much of an
+// exchange as it is long.
+struct PassesOfRank {
+  PassSeconds alone;
   Interference both = {};
   double exposed_s(double exchange_s, double pass_s) const;
 };
@@ -25,10 +30,7 @@ struct PassesOfRank {
 // and by how much longer what a micro-batch takes of the rank, whose passes alternate for the most
 // part.
 struct LongerPasses {
-  double forward_s = 0;
-  double backward_s = 0;
-  double weight_s = 0;
-  double overlapped_s = 0;
+  PassSeconds ends;
   double micro_batch_s = 0;
   // What a pass of a chunk waits for beside what is sent to it.
   double forward_waits_s = 0;

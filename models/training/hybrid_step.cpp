@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "models/training/exchanges_beside.h"
 #include "models/training/pass_order.h"
 #include "models/training/training_flop.h"
 #include "sim/core/cast.h"
@@ -13,7 +12,7 @@ namespace {
 
 struct PricedStage {
   LayerTimes times;
-  BubbleTimes passes = {};   // with the exchanges of zero2 and zero3 that nothing hides
+  PassSeconds passes = {};   // with the exchanges of zero2 and zero3 that nothing hides
   LongerPasses longer = {};  // by these
   double exchanged() const { return longer.micro_batch_s; }
   double slot_s() const { return times.forward.all() + times.backward.all(); }
@@ -44,19 +43,11 @@ double hidden_expert_s(const PricedStage& stage) {
 // Without what they wait for in exchanges between replicas.
 PassesOfRank passes_of(const PricedStage& stage, const Interference& both) {
   const auto& [forward, backward] = stage.times;
-  return {.forward_s = forward.all(),
-          .backward_s = backward.all(),
-          .weight_s = backward.weight_products,
-          .overlapped_s = stage.slot_s() - hidden_expert_s(stage),
+  return {.alone = {.forward_s = forward.all(),
+                    .backward_s = backward.all(),
+                    .weight_s = backward.weight_products,
+                    .overlapped_s = stage.slot_s() - hidden_expert_s(stage)},
           .both = both};
-}
-
-void add_exchanges(const PassesOfRank& passes, const LongerPasses& longer, PricedStage& stage) {
-  stage.passes = {.forward_s = passes.forward_s + longer.forward_s,
-                  .backward_s = passes.backward_s + longer.backward_s,
-                  .weight_s = passes.weight_s + longer.weight_s,
-                  .overlapped_s = passes.overlapped_s + longer.overlapped_s};
-  stage.longer = longer;
 }
 
 // What passes lose while exchanges lie under them.
@@ -67,14 +58,14 @@ double slowed_s(const Interference& both, const HiddenParts& hidden) {
 }
 
 // While the pipeline fills and drains, the slowest stage waits for each of the others once.
-BubbleTimes waited_for(const Layout& layout, const BubbleTimes& slowest, const BubbleTimes& all) {
-  const auto mean = [&](double BubbleTimes::*pass) {
+PassSeconds waited_for(const Layout& layout, const PassSeconds& slowest, const PassSeconds& all) {
+  const auto mean = [&](double PassSeconds::*pass) {
     return (all.*pass - slowest.*pass) / real(layout.pipeline - 1);
   };
-  return {.forward_s = mean(&BubbleTimes::forward_s),
-          .backward_s = mean(&BubbleTimes::backward_s),
-          .weight_s = mean(&BubbleTimes::weight_s),
-          .overlapped_s = mean(&BubbleTimes::overlapped_s)};
+  return {.forward_s = mean(&PassSeconds::forward_s),
+          .backward_s = mean(&PassSeconds::backward_s),
+          .weight_s = mean(&PassSeconds::weight_s),
+          .overlapped_s = mean(&PassSeconds::overlapped_s)};
 }
 
 // Passes that are parted, or lie under each other: what ends when depends on more.
@@ -124,8 +115,8 @@ double sends_of_rank(const Layout& layout, int64_t rank) {
 
 // Fills the parts that the micro-batches and the pipeline take. `all`: one micro-batch through all
 // stages.
-void add_pipeline(const TrainingStep& step, StageCosts& costs, const PricedStage& stage,
-                  const BubbleTimes& all, HybridStep& result) {
+void add_pipeline(const TrainingStep& step, const PricedStage& stage, const PassSeconds& all,
+                  HybridStep& result) {
   const Layout& layout = step.layout;
   const double count = real(layout.micro_batches);
   PassTimes both = stage.times.forward;
@@ -148,7 +139,6 @@ void add_pipeline(const TrainingStep& step, StageCosts& costs, const PricedStage
   result.backward_s = stage.times.backward.all();
   result.weight_s = stage.times.backward.weight_products;
   if (layout.pipeline == 1) return;
-  result.send_s = costs.send_s();
   const double filling = passes_to_fill(layout);
   // What a pass waits for its exchanges it has waited for what is sent to it.
   const double of_pair = std::max(0.0, result.send_s - stage.longer.forward_waits_s) +
@@ -210,7 +200,7 @@ void set_quality(const TrainingStep& step, double seconds, HybridStep& result) {
                  })->name;
 }
 
-double bubble_s(const Layout& layout, const BubbleTimes& times) {
+double bubble_s(const Layout& layout, const PassSeconds& times) {
   const double waits = real(layout.pipeline - 1);
   const double both = times.forward_s + times.backward_s;
   switch (layout.schedule) {
@@ -278,8 +268,9 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
   HybridStep result;
   const Interference both = step.gpu.beside_exchanges();
   PricedStage slowest;
-  BubbleTimes all;
-  const double send_s = costs.send_s();
+  PassSeconds all;
+  result.send_s = costs.send_s();
+  const double send_s = result.send_s;
   double longest = 0;  // of the slowest stage, all micro-batches
   double drained = 0;  // that the first stage ends after this one
   double ends = -1;    // what the stage that ends last takes after the last one of the first
@@ -291,11 +282,10 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
     const StageExchange exchange =
         costs.exchange_of(parameters, exchanged_layers(step.model, layout, number, held));
     const PassesOfRank passes = passes_of(stage, both);
-    add_exchanges(passes, longer_passes(layout, exchange, passes), stage);
-    all.forward_s += stage.passes.forward_s;
-    all.backward_s += stage.passes.backward_s;
-    all.weight_s += stage.passes.weight_s;
-    all.overlapped_s += stage.passes.overlapped_s;
+    stage.longer = longer_passes(layout, exchange, passes);
+    stage.passes = passes.alone;
+    stage.passes += stage.longer.ends;
+    all += stage.passes;
     const double count = real(layout.micro_batches);
     const double takes = count * (stage.slot_s() + stage.exchanged()) +
                          (sends_keep_rank(layout) ? sends_of_rank(layout, number) * send_s : 0);
@@ -308,7 +298,8 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
     const double data = took.exposed + costs.copies_s(parameters);
     const double optimizer = costs.optimizer_s(parameters, number);
     const double late = data + optimizer - drained;
-    if (!splits_or_overlaps(layout)) drained += passes.backward_s / real(layout.chunks) + send_s;
+    if (!splits_or_overlaps(layout))
+      drained += passes.alone.backward_s / real(layout.chunks) + send_s;
     if (late <= ends) continue;
     ends = late;
     result.parts.data = std::max(0.0, late - optimizer);
@@ -321,7 +312,7 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
     result.hidden.data -= later;
   }
   result.hidden.data = std::max(0.0, result.hidden.data);
-  add_pipeline(step, costs, slowest, all, result);
+  add_pipeline(step, slowest, all, result);
   result.parts.data += costs.tied_s();
   if (const double lost = slowed_s(both, result.hidden); lost > 0) {
     StepParts& parts = result.parts;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "models/training/stage_costs.h"
+#include "models/training/exchanges_beside.h"
 
 namespace sgdsim {
 
@@ -77,16 +77,8 @@ void set_quality(const TrainingStep& step, double seconds, HybridStep& result);
 // The layout must fit the model; `groups` has as many GPUs as it.
 HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups);
 
-// Seconds in which nothing but filling and draining happens, for equal stages. `both`: forward and
-// backward of a stage; `weights`: the part of it that can wait; `overlapped`: a forward and a
-// backward pass at once.
-struct BubbleTimes {
-  double forward_s = 0;
-  double backward_s = 0;
-  double weight_s = 0;
-  double overlapped_s = 0;
-};
-double bubble_s(const Layout& layout, const BubbleTimes& times);
+// Seconds in which nothing but filling and draining happens, for equal stages.
+double bubble_s(const Layout& layout, const PassSeconds& times);
 
 // Bytes that a rank of a stage sends in a step so that replicas agree: among those that share, and
 // with those that hold the same shard.

@@ -37,11 +37,11 @@ class TorchtitanReader : public ForeignReader {
     found_.sequence = whole({"training.seq_len"});
     const TitanNames per_replica = {"training.local_batch_size", "training.batch_size"};
     const int64_t local = whole(per_replica).value_or(1);
-    layout.micro_batch = micro_batch_of(local, per_replica.front());
+    layout.micro_batch = micro_batch_of(local, name_of(per_replica));
     int64_t batches = 1;
     if (const auto global = whole_if_positive({"training.global_batch_size"}))
       batches = quotient("training.global_batch_size", *global, local * layout.replicas);
-    layout.micro_batches = batches * quotient(per_replica.front(), local, layout.micro_batch);
+    layout.micro_batches = batches * quotient(name_of(per_replica), local, layout.micro_batch);
     note_drains(batches);
     const auto reduces = settings_.find("training.mixed_precision_reduce");
     layout.half_gradients = reduces && *reduces == "bfloat16";
