@@ -4,8 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include "models/training/link_load.h"
 #include "models/training/memory.h"
 #include "models/training/played_step.h"
+#include "models/training/step_on_wires.h"
 #include "models/training/transformer_file.h"
 #include "sim/core/random.h"
 #include "study/layout/layout_files.h"
@@ -203,6 +205,35 @@ TEST_CASE("closed form: passes and exchanges slow each other down") {
     CHECK(exchange.slowness == 1);
     CHECK(exchange.hidden.data < 0.05 * alone.hidden.data + 1e-6);
   }
+}
+
+// Keys and values lie under attention, weights and gradients under whole passes: each would fit
+// there, but both take the same card. So does the closed form's step wait for it, and no other does
+// better.
+TEST_CASE("closed form: no step is shorter than its busiest link carries bytes") {
+  Transformer model = small_model();
+  model.layers = 4;
+  model.kv_heads = model.heads;
+  const Gpu gpu = undisturbed("h100");
+  int waited = 0;
+  for (const std::string text : {"cp2 dp2 zero3", "cp4 dp2 zero3 ga2", "cp2 dp4 zero2 ga2"}) {
+    const Layout layout = parse_layout(text, "");
+    for (const char* bandwidth : {"400 Gbps", "40 Gbps", "20 Gbps", "10 Gbps", "5 Gbps"}) {
+      CAPTURE(text);
+      CAPTURE(std::string(bandwidth));
+      const Cluster cluster = one_switch(layout.gpus(), bandwidth);
+      GroupTimes groups(cluster, layout.gpus());
+      const TrainingStep step{model, layout, 2048, gpu, Precision::bf16};
+      const HybridStep closed = step_on_links(step, groups);
+      const double busy_s = link_load(step, groups, 0).across_s;
+      CHECK(closed.time.s() >= busy_s - 1e-12);
+      CHECK(play_on_wires(step, cluster, groups, {}).step.time.s() >= busy_s * (1 - 1e-7));
+      if (closed.parts.communication == 0) continue;
+      ++waited;
+      CHECK(closed.time.s() == doctest::Approx(busy_s).epsilon(1e-9));
+    }
+  }
+  CHECK(waited > 0);
 }
 
 TEST_CASE("closed form: one GPU is its roofline") {

@@ -187,8 +187,8 @@ TEST_CASE("closed form: exchanges in every pass make passes and the bubble longe
   CHECK(step_s("pp4 dp2 ga8 zero3") == near((8 * 4 + 3) * layer_s));
   CHECK(step_s("pp4 dp2 ga8 zero3 reshard=off") == near((8 * 3 + 3) * layer_s));
   CHECK(step_s("pp4 dp2 ga8 zero2") == near((8 * 2 + 1) * layer_s));  // weights once
-  // (p - 1)(F + B - 2W) = 3 (1 + 3 - 2 x 2)
-  CHECK(step_s("pp4 dp2 ga8 zero3 schedule=zb1p") == near(8 * 4 * layer_s));
+  // (p - 1)(F + B - W) = 3 (1 + 3 - 2), of which gradients of three micro-batches fill 1 each
+  CHECK(step_s("pp4 dp2 ga8 zero3 schedule=zb1p") == near((8 * 4 + 3) * layer_s));
   // (p/2 - 1)(F&B + B - 3W) = 4 + 3 - 3 x 2, and the gradients of two layers, of which each of two
   // replicas keeps half, agree with those of the other copy of the stages.
   CHECK(step_s("pp4 dp2 ga8 zero3 schedule=dualpipe") == near((8 * 4 + 1 + 4) * layer_s));

@@ -76,10 +76,12 @@ TEST_CASE("passes: every schedule does everything once, and forwards first") {
         }
 }
 
-// (p - 1)(F + B) / v (arXiv 2104.04473), (p - 1)(F + B - 2W) with equal thirds (arXiv 2401.10241),
-// (p / 2 - 1)(F&B + B - 3W) (DeepSeek-V3), where F and B are those of a stage. ZB-V: by a drawing
-// of the critical path, (p - 1) times the larger of a chunk's inputs, and of twice what they are
-// longer than its weights, where weights take no longer than a forward pass, and that than inputs.
+// (p - 1)(F + B) / v (arXiv 2104.04473), (p - 1)(F + B - 2W) with equal thirds (arXiv 2401.10241)
+// or shorter W; longer ones fill no more than the shorter of F and B - W, and of fewer
+// micro-batches than ranks all but the last one's fill anything. (p / 2 - 1)(F&B + B - 3W)
+// (DeepSeek-V3), where F and B are those of a stage. ZB-V: by a drawing of the critical path, (p -
+// 1) times the larger of a chunk's inputs, and of twice what they are longer than its weights,
+// where weights take no longer than a forward pass, and that than inputs.
 TEST_CASE("passes: bubbles are those of the formulas") {
   for (int64_t p = 1; p <= 16; ++p)
     for (int64_t v = 1; v <= 4; ++v)
@@ -100,9 +102,13 @@ TEST_CASE("passes: bubbles are those of the formulas") {
                   Duration::us(2 * m * (f + i + w) + (p - 1) * std::max(i, 2 * (i - w))));
         CHECK(play(alike(pipeline(PipelineSchedule::gpipe, p, 1, m), work)).time ==
               slots + Duration::us(10 * (p - 1)));
+        for (const auto& [f, i, w] : std::vector<std::array<int64_t, 3>>{
+                 {5, 5, 5}, {3, 9, 2}, {9, 4, 3}, {5, 5, 50}, {3, 4, 20}, {9, 4, 20}, {10, 1, 8}}) {
+          const int64_t waits = (p - 1) * (f + i) - std::min(p - 1, m - 1) * std::min({f, i, w});
+          CHECK(play(alike(pipeline(PipelineSchedule::zb1p, p, 1, m), chunk(f, i, w))).time ==
+                Duration::us(m * (f + i + w) + waits));
+        }
         if (p == 1 || m < p) continue;
-        CHECK(play(alike(pipeline(PipelineSchedule::zb1p, p, 1, m), chunk(5, 5, 5))).time ==
-              Duration::us(15 * m + (p - 1) * (5 + 10 - 2 * 5)));
         if (p % 2 != 0 || m % 2 != 0 || m < 2 * p) continue;
         CHECK(play(alike(pipeline(PipelineSchedule::dualpipe, p, 1, m), chunk(5, 5, 5))).time ==
               Duration::us(15 * m + (p / 2 - 1) * (15 + 10 - 3 * 5)));

@@ -132,7 +132,7 @@ TEST_CASE("sgdsim layout: random workers have the seed 1, as everywhere") {
 
 // One stage: what is exposed of an exchange in pieces is the same maximum in both.
 TEST_CASE("played steps: replicas of one stage are the closed form") {
-  const Gpu gpu = load_gpu("h100");
+  const Gpu gpu = undisturbed("h100");
   const ClusterFile file = load_cluster(SGDSIM_SOURCE_DIR "/" + box, 64);
   for (const char* text :
        {"dp64 ga4", "dp64 ga4 zero1", "dp64 zero2", "tp8 dp8 sp ga2 zero1", "tp2 cp4 dp8 zero1",

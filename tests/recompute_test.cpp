@@ -34,7 +34,7 @@ struct Times {
 Times times_of(const std::string& text) {
   Transformer model = small_model();
   model.kv_heads = model.heads;
-  const Gpu gpu = load_gpu("h100");
+  const Gpu gpu = undisturbed("h100");
   const Layout layout = parse_layout(text, "");
   REQUIRE(misfit_of(model, layout, tokens) == "");
   const Cluster cluster = rack(layout.gpus());

@@ -34,7 +34,7 @@ struct Asked {
   Transformer model;
   Layout layout;
   Cluster cluster;
-  Gpu gpu = load_gpu("h100");
+  Gpu gpu = undisturbed("h100");
 
   Asked(Transformer of_model, const std::string& text, Cluster on)
       : model(std::move(of_model)), layout(parse_layout(text, "")), cluster(std::move(on)) {}
@@ -122,6 +122,18 @@ TEST_CASE("steps on wires: weights that are kept are gathered once") {
   CHECK(std::abs(difference_s) <= 3 * (head.forward.all() + head.backward.all()));
   const Asked dropped(tiny_model(), "dp8 zero3 ga3", one_switch(8));
   CHECK(asked.on_wires().step.time < dropped.on_wires().step.time);
+}
+
+// What passes lose beside exchanges is the same for both.
+TEST_CASE("steps on wires: products are slower beside exchanges, as in the played steps") {
+  for (const std::string text : {"dp4 zero3 ga2", "dp2 gradients=bf16 zero3 ga5"}) {
+    CAPTURE(text);
+    Asked asked(tiny_model(), text, one_switch(parse_layout(text, "").gpus()));
+    const Duration alone = asked.on_wires().step.time;
+    asked.gpu = load_gpu("h100");
+    CHECK(asked.on_wires().step.time.s() > 1.001 * alone.s());
+    check_near(asked.on_wires().step.time, asked.played().step.time);
+  }
 }
 
 // A rank may receive from both sides at once: with ports this fast that is 0.1 us a message.

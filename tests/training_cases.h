@@ -1,8 +1,10 @@
 // Models, GPUs and clusters for tests of layouts.
 #pragma once
 
+#include "models/training/gpu.h"
 #include "models/training/transformer.h"
 #include "sim/net/cluster.h"
+#include "study/layout/layout_files.h"
 
 namespace sgdsim {
 
@@ -19,6 +21,13 @@ inline Transformer small_model() {
   model.vocabulary = 32000;
   model.sequence = 2048;
   return model;
+}
+
+// A GPU that ships, whose products are as fast beside exchanges as alone.
+inline Gpu undisturbed(const char* name) {
+  Gpu gpu = load_gpu(name);
+  gpu.interference = {};
+  return gpu;
 }
 
 // GPUs that are joined by links which cost nothing.

@@ -1,8 +1,11 @@
-// What exchanges of layouts reach of links whose cluster file does not say it.
+// What exchanges of layouts reach of links whose cluster file does not say it, and how they slow
+// down products where the GPU's file does not.
 #include "study/layout/usual_reach.h"
 
 #include <doctest/doctest.h>
 
+#include "study/layout/layout_files.h"
+#include "study/layout/shipped.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
@@ -30,9 +33,9 @@ TEST_CASE("usual reach: links of boxes without an efficiency, and no others") {
   }
 }
 
-Json layouts(const std::vector<std::string>& more) {
-  std::vector<std::string> words = {"layout",   "llama3.1_8b",      "-c",       "dgx_h100_4",
-                                    "--layout", "tp8 dp4 zero1 sp", "--format", "json"};
+Json layouts(const std::vector<std::string>& more, const char* layout = "tp8 dp4 zero1 sp") {
+  std::vector<std::string> words = {"layout",   "llama3.1_8b", "-c",       "dgx_h100_4",
+                                    "--layout", layout,        "--format", "json"};
   words.insert(words.end(), more.begin(), more.end());
   const Ran ran = run_sgdsim(words);
   CAPTURE(ran.log);
@@ -59,6 +62,47 @@ TEST_CASE("sgdsim layout: exchanges reach a part of the links, unless the cluste
       run_sgdsim({"layout", "llama3.1_8b", "-c", "dgx_h100_4", "--layout", "tp8 dp4 zero1 sp"});
   CHECK(table.out.find("Exchanges are taken to reach 80 % of the links inside nodes and 90 % of "
                        "the cards") != std::string::npos);
+}
+
+// The mean of what arXiv 2507.03114 measured, 18.9 %.
+TEST_CASE("usual interference: where the file of a GPU is silent") {
+  Json file = gpu_json("h100");
+  const auto products = [&] { return read_gpu(Value(file, "", "")).beside_exchanges().products; };
+  CHECK(products() == 1.19);
+  file["interference"] = Json::array();
+  CHECK(products() == 1);
+  file["interference"] = {{{"beside", "copy engines"}, {"products", 1.02}, {"exchange", 1.1}}};
+  CHECK(products() == 1.02);
+  CHECK(!read_gpu(Value(file, "", "")).has_usual_interference());
+  for (const ShippedFile& gpu : shipped_gpus()) {
+    const std::string name(gpu.name);
+    CAPTURE(name);
+    CHECK(load_gpu(name).has_usual_interference());
+  }
+}
+
+// 1.19 seconds of products beside each second of an exchange that they hide do the work of one: the
+// step loses 1 - 1 / 1.19 of what is hidden, and of what no longer shows for that reason.
+TEST_CASE("sgdsim layout: products are slower beside exchanges, unless the GPU says") {
+  Json quiet = gpu_json("h100");
+  quiet["interference"] = Json::array();
+  const Temporary file(Temporary::Kind::file, quiet.dump());
+  const char* layout = "dp32 ga2 zero2 recompute=full";
+  const Json usual = layouts({}, layout);
+  const Json none = layouts({"--gpu", file.name()}, layout);
+  CHECK(usual["interference"] == 1.19);
+  CHECK(!none.contains("interference"));
+  CHECK(!layouts({"--memory", "1 TB", "--gpus", "1"}, "mbs2").contains("interference"));
+  const auto of = [](const Json& json, const char* kind) {
+    return json["layouts"][0][kind]["data_us"].get<double>();
+  };
+  const auto step_us = [](const Json& json) {
+    return json["layouts"][0]["step_ps"].get<double>() / 1e6;
+  };
+  const double hidden_us = of(usual, "hidden");
+  REQUIRE(hidden_us > 1000);
+  CHECK(step_us(usual) - step_us(none) ==
+        doctest::Approx(hidden_us * (1 - 1 / 1.19) - (hidden_us - of(none, "hidden"))).epsilon(1e-6));
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ struct GpuFields {
   std::optional<double> fp8_tflops;
   std::optional<double> fp4_tflops;
   Gpu gpu;
+  std::optional<std::vector<Interference>> interference;
 };
 
 Fields fields_of(GpuFields& o) {
@@ -101,10 +102,10 @@ Fields fields_of(GpuFields& o) {
           .also(check_heads),
       {"attention_start", gpu.attention_start,
        "what attention of a layer costs in each pass besides its FLOP"},
-      Field(
-          "interference", gpu.interference,
-          "how products and exchanges slow each other down; of a layout, exchanges are NCCL's, or "
-          "else the multiprocessors', and none where nothing is said")
+      Field("interference", o.interference,
+            "how products and exchanges slow each other down; of a layout, exchanges are NCCL's, "
+            "or else the multiprocessors'; not given: products take 1.19 times as long beside "
+            "NCCL's; []: nothing does")
           .also(check_kinds),
       {"launch", gpu.launch,
        "what the host takes to start a kernel, of layouts with cuda_graphs=off; 5 us if not given"},
@@ -207,6 +208,8 @@ Gpu read_gpu(const Value& value) {
   given.gpu.bf16_flops = given.bf16_tflops * tera;
   if (given.fp4_tflops) given.gpu.fp4_flops = *given.fp4_tflops * tera;
   if (given.fp8_tflops) given.gpu.fp8_flops = *given.fp8_tflops * tera;
+  given.gpu.interference =
+      given.interference ? *std::move(given.interference) : std::vector{usual_interference};
   return std::move(given.gpu);
 }
 

@@ -60,7 +60,12 @@ struct Interference {
   Beside beside = Beside::nccl;
   double products = 1;
   double exchange = 1;
+  bool operator==(const Interference&) const = default;
 };
+// Where nobody measured it: the mean of arXiv 2507.03114 over trainings on A100, H100, MI210 and
+// MI250, of which the worst took 1.4 times as long. What exchanges lose is in what they reach of
+// their links.
+inline constexpr Interference usual_interference{Beside::nccl, 1.19, 1};
 inline Fields fields_of(Interference& one) {
   return {Field("beside", one.beside, "what exchanges").needed(),
           Field("products", one.products, "times as long products take while it does")
@@ -111,7 +116,7 @@ struct Gpu {
   AttentionParts any_attention;
   std::vector<AttentionPoint> attention_heads;  // ascending; those of their sizes
   Duration attention_start;                     // of each layer's attention, in each pass
-  std::vector<Interference> interference;       // each kind once
+  std::vector<Interference> interference;       // each kind once; the usual one where a file is silent
   Duration launch = Duration::us(5);  // that the host takes to start a kernel, with cuda_graphs=off
   std::optional<HostShare> host;      // of the box; nothing: not known
 
@@ -126,6 +131,9 @@ struct Gpu {
   AttentionParts attention(int64_t head_size) const;
   // Of NCCL, whose kernels run on the multiprocessors; of what is most like it, if it is not there.
   Interference beside_exchanges() const;
+  bool has_usual_interference() const {
+    return interference.size() == 1 && interference.front() == usual_interference;
+  }
   // InputError where the file does not say it.
   const HostShare& host_share() const;
   double bytes_s(double bytes) const { return bytes / (memory_part * memory_rate.Bps()); }

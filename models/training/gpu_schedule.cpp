@@ -8,6 +8,7 @@
 
 #include "models/training/gpu_groups.h"
 #include "models/training/gpu_operations.h"
+#include "models/training/hybrid_step.h"
 #include "models/training/stage_plan.h"
 #include "sim/core/cast.h"
 #include "sim/core/error.h"
@@ -22,13 +23,14 @@ std::size_t most_operations(bool wants_parts) {
 class GpuWriter {
  public:
   GpuWriter(const TrainingStep& step, const GpuGroups::OfGpu& groups, GroupPrograms& programs,
-            const StagePlan& plan, int64_t gpu, const GpuScheduleOptions& options)
+            const StagePlan& plan, int64_t gpu, double slowness, const GpuScheduleOptions& options)
       : step_(step),
         layout_(step.layout),
         plan_(plan),
         options_(options),
         of_stage_(layout_.gpus() / layout_.pipeline),
         gpu_(gpu),
+        slowness_(slowness),
         stage_(gpu / of_stage_),
         does_(step, groups, programs, options.wants_parts),
         gathered_(plan.chunks.size()),
@@ -40,7 +42,7 @@ class GpuWriter {
   RankWork& write(std::size_t most) {
     if (layout_.zero == 1 || layout_.zero == 2) gather_all();
     for (place_ = 0; place_ < plan_.slots.size(); ++place_) {
-      does_.set_slowness(options_.slowness ? options_.slowness(gpu_) : 1);
+      does_.set_slowness(slowness_ * (options_.slowness ? options_.slowness(gpu_) : 1));
       write_slot(plan_.slots[place_]);
       if (does_.size() > most)
         throw InputError(
@@ -270,6 +272,7 @@ class GpuWriter {
   const GpuScheduleOptions& options_;
   int64_t of_stage_;
   int64_t gpu_;
+  double slowness_;  // of its passes
   int64_t stage_;
   GpuOperations does_;
   std::size_t place_ = 0;  // of the present slot
@@ -290,6 +293,7 @@ GpuSchedule gpu_schedule(const TrainingStep& step, const Cluster& cluster, Group
   const Layout& layout = step.layout;
   const int64_t of_stage = layout.gpus() / layout.pipeline;
   StagePlans plans(step, groups);
+  const double slowness = slowness_of_passes(step, groups);
   GpuSchedule all{RankSchedule(static_cast<uint32_t>(layout.gpus())), {}, {}, {}};
   const std::size_t most = most_operations(options.wants_parts);
   RankSchedule& schedule = all.schedule;
@@ -306,7 +310,7 @@ GpuSchedule gpu_schedule(const TrainingStep& step, const Cluster& cluster, Group
     const int64_t gpu = gpu_at(i);
     const int64_t stage = gpu / of_stage;
     if (stage != planned) plan = plans.stage(planned = stage);
-    GpuWriter writer(step, groups_of.of(gpu), programs, *plan, gpu, options);
+    GpuWriter writer(step, groups_of.of(gpu), programs, *plan, gpu, slowness, options);
     // All GPUs of a stage have about as many.
     const auto left =
         static_cast<std::size_t>(options.only.empty() ? of_stage - gpu % of_stage : count - i);

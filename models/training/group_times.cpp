@@ -186,9 +186,7 @@ double GroupTimes::ring_pass_s(const RankGroup& group, double whole_B) {
   const double start = cluster_->network.start().s();
   if (!starts_in_flight(cluster_->kind) || !edges.crosses || !edges.has_inside)
     return start + steps * (latency + std::max(inside, across));
-  // Of the rings of all cards one leaves by each member, and the others go on inside; but by none
-  // where a node has more members than there are rings.
-  const double on_inside = edges.are_even() ? inside * (rings - 1) / rings : inside;
+  const double on_inside = inside * edges.part_inside();
   const double hops_across = real(edges.nodes);
   const double all_around =
       (real(group.size) - hops_across) * (edges.inside_latency_s + on_inside) +
@@ -211,7 +209,7 @@ double GroupTimes::direct_s(const RankGroup& group, double sent_B) {
 GroupTimes::Busy GroupTimes::busy_in_ring(const RankGroup& group, double sent_B) {
   if (group.size <= 1 || sent_B <= 0) return {};
   const Edges& edges = edges_of(group, sent_B);
-  return {edges.has_inside ? sent_B * edges.inside_s_per_B : 0,
+  return {edges.has_inside ? sent_B * edges.inside_s_per_B * edges.part_inside() : 0,
           edges.crosses ? sent_B * edges.across_s_per_B / real(edges.per_node) : 0};
 }
 

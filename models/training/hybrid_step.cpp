@@ -185,7 +185,8 @@ const std::vector<NamedPart>& step_parts() {
        "waiting for the host to launch kernels, in us; where there is some", &StepParts::host,
        true},
       {"communication and waiting", "communication_us",
-       "fidelities flow and packet: all communication that nothing hides, and waiting, in us",
+       "fidelities flow and packet: all communication that nothing hides, and waiting; closed form: "
+       "waiting for links on which exchanges meet; in us",
        &StepParts::communication}};
   return all;
 }
@@ -208,9 +209,12 @@ double bubble_s(const Layout& layout, const PassSeconds& times) {
     case PipelineSchedule::gpipe:
       return waits * both / real(layout.chunks);
     case PipelineSchedule::zb1p:
-      // Of fewer micro-batches than ranks not enough gradients of weights can wait.
-      return waits * std::max(0.0, both - 2 * times.weight_s) +
-             real(std::max<int64_t>(0, layout.pipeline - layout.micro_batches)) * times.weight_s;
+      // Gradients of weights fill what a rank waits: those of one micro-batch for each other rank,
+      // but of the last one they come when nothing is waited for any more. One of them holds up the
+      // pass behind it by what it takes longer than a pass of the other ranks.
+      return waits * (both - times.weight_s) -
+             std::min(waits, real(layout.micro_batches - 1)) *
+                 std::min({times.weight_s, times.forward_s, times.backward_s - times.weight_s});
     case PipelineSchedule::zbv:
       return waits * std::max((times.backward_s - times.weight_s) / 2,
                               times.backward_s - 2 * times.weight_s);
@@ -325,6 +329,11 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
   result.time = Duration::nearest_ps(seconds * 1e12);
   set_quality(step, seconds, result);
   return result;
+}
+
+double slowness_of_passes(const TrainingStep& step, GroupTimes& groups) {
+  const bool slows = step.gpu.beside_exchanges().products > 1;
+  return slows ? hybrid_step(step, groups).slowness : 1;
 }
 
 }  // namespace sgdsim

@@ -30,7 +30,8 @@ struct StepParts {
   double optimizer = 0;
   double offload = 0;        // copies of activations to the host and back
   double host = 0;           // waiting for the host to launch kernels
-  double communication = 0;  // at fidelity flow: all that nothing hides, and waiting
+  double communication = 0;  // at fidelity flow: all that nothing hides, and waiting; in closed
+                             // form: for links that are busy all the time
   double all() const {
     return products + attention + element_wise + tensor + context + expert + sends + bubble + data +
            optimizer + offload + host + communication;
@@ -76,6 +77,8 @@ void set_quality(const TrainingStep& step, double seconds, HybridStep& result);
 
 // The layout must fit the model; `groups` has as many GPUs as it.
 HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups);
+// Its slowness alone.
+double slowness_of_passes(const TrainingStep& step, GroupTimes& groups);
 
 // Seconds in which nothing but filling and draining happens, for equal stages.
 double bubble_s(const Layout& layout, const PassSeconds& times);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/training/link_load.h"
 #include "models/training/memory.h"
 #include "models/training/near_layouts.h"
 
@@ -113,7 +114,7 @@ LayoutSearch search_layouts(const Transformer& model, const Gpu& gpu, Precision 
       return;
     }
     try {
-      const HybridStep step = hybrid_step(
+      const HybridStep step = step_on_links(
           {model, layout, space.sequence, gpu, precision, space.documents.get()}, groups);
       search.fitting.push_back({layout, step.time, step.mfu, memory_B, step.limit});
     } catch (const UnfitGroup& unfit) {

@@ -1,6 +1,9 @@
 // Bytes by group, each over the edges of its group.
 #include "models/training/link_load.h"
 
+#include <algorithm>
+
+#include "models/training/pass_order.h"
 #include "sim/core/cast.h"
 
 namespace sgdsim {
@@ -28,6 +31,20 @@ GroupTimes::Busy times(double count, const GroupTimes::Busy& busy) {
   return {count * busy.inside_s, count * busy.across_s};
 }
 
+// That a rank sends to other ranks in a step, forward and backward.
+int64_t sends_of_stage(const Layout& layout, int64_t rank) {
+  int64_t sends = 0;
+  const auto leaves = [&](const WayPosition& here, int64_t next) {
+    return next >= 0 && next < way_length(layout) &&
+           place_on_way(layout, here.way, next).rank != rank;
+  };
+  for (int64_t chunk = 0; chunk < chunks_of_rank(layout); ++chunk) {
+    const WayPosition here = position_of(layout, {rank, chunk});
+    sends += (leaves(here, here.position + 1) ? 1 : 0) + (leaves(here, here.position - 1) ? 1 : 0);
+  }
+  return sends * micro_batches_of_way(layout);
+}
+
 }  // namespace
 
 GroupTimes::Busy link_load(const TrainingStep& step, GroupTimes& groups, int64_t stage) {
@@ -42,14 +59,35 @@ GroupTimes::Busy link_load(const TrainingStep& step, GroupTimes& groups, int64_t
                  busy_in_layer(step, groups, kind_at(i), false));
     all += times(count * again, busy_in_layer(step, groups, kind_at(i), true));
   }
-  const double sends = layout.pipeline > 1 ? 2 * count * real(layout.chunks) : 0;
   all += groups.busy_to_next({layout.gpus() / layout.pipeline, layout.pipeline},
-                             sends * boundary_B(step));
+                             real(sends_of_stage(layout, stage)) * boundary_B(step));
   for (const DataTraffic& traffic : data_traffic(step, stage)) {
     all += groups.busy_in_ring(traffic.replicas.group, traffic.shared_B);
     all += groups.busy_in_ring(traffic.replicas.copies, traffic.copied_B);
   }
   return all;
+}
+
+void wait_for_links(const TrainingStep& step, GroupTimes& groups, HybridStep& result) {
+  if (!groups.algorithms().is_usual()) return;
+  const GroupTimes::Busy load = link_load(step, groups, result.slowest_stage);
+  const double waits = std::max(load.inside_s, load.across_s) - result.parts.all();
+  if (waits <= 0) return;
+  result.parts.communication += waits;
+  const double seconds = result.parts.all();
+  result.time = Duration::nearest_ps(seconds * 1e12);
+  set_quality(step, seconds, result);
+}
+
+HybridStep step_on_links(const TrainingStep& step, GroupTimes& groups) {
+  HybridStep result = hybrid_step(step, groups);
+  const StepParts& shown = result.parts;
+  const HiddenParts& hidden = result.hidden;
+  const double exchanged = shown.tensor + shown.context + shown.expert + shown.sends + shown.data +
+                           hidden.context + hidden.expert + hidden.sends + hidden.data;
+  const bool fit_in_a_row = exchanged <= shown.all();
+  if (!fit_in_a_row) wait_for_links(step, groups, result);
+  return result;
 }
 
 }  // namespace sgdsim

@@ -11,4 +11,11 @@ namespace sgdsim {
 
 GroupTimes::Busy link_load(const TrainingStep& step, GroupTimes& groups, int64_t stage);
 
+// Exchanges that lie under the same passes share links: what the busiest link of the slowest stage
+// carries bytes for longer than the step is waited for, too. Other collectives than rings and
+// direct exchanges leave the step as it is.
+void wait_for_links(const TrainingStep& step, GroupTimes& groups, HybridStep& result);
+// The closed form, with that.
+HybridStep step_on_links(const TrainingStep& step, GroupTimes& groups);
+
 }  // namespace sgdsim

@@ -142,7 +142,7 @@ PipelineWork pipeline_work(const TrainingStep& step, GroupTimes& groups) {
   work.tied = of_seconds(costs.tied_s());
   work.send = of_seconds(costs.send_s());
   work.sends_keep_rank = sends_keep_rank(layout);
-  const double slowness = step.gpu.interference.empty() ? 1 : hybrid_step(step, groups).slowness;
+  const double slowness = slowness_of_passes(step, groups);
   for (int64_t rank = 0; rank < layout.pipeline; ++rank) {
     for (int64_t chunk = 0; chunk < chunks_of_rank(layout); ++chunk) {
       const WayPosition where = position_of(layout, {rank, chunk});

@@ -308,11 +308,14 @@ ScheduledWork WorkOfJob::of(const Parallel& parallel, const Cluster& part,
   GroupTimes groups(part, parallel.layout.gpus(), algorithms);
   const TrainingStep step{parallel.model, parallel.layout,    parallel.sequence,
                           parallel.gpu,   parallel.precision, parallel.documents.get()};
+  std::vector<std::string> notes = parallel.notes;
+  if (step.layout.gpus() > 1 && step.gpu.has_usual_interference())
+    notes.push_back(interference_text());
   try {
     return {.kind = "layout",
             .what = to_text(parallel.layout),
             .schedule = gpu_schedule(step, part, groups).schedule,
-            .notes = parallel.notes};
+            .notes = std::move(notes)};
   } catch (const InputError& error) {
     where_.fail(error.what());
   }

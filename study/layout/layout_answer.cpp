@@ -5,6 +5,7 @@
 #include <set>
 
 #include "models/training/memory.h"
+#include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "study/layout/layout_breaks.h"
@@ -33,9 +34,10 @@ LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Lay
     line.step = line.on_wires->step;
   } else if (fidelity == Fidelity::message) {
     line.played = play_step(step, groups, question.play, wants_slices);
+    wait_for_links(step, groups, line.played->step);
     line.step = line.played->step;
   } else {
-    line.step = hybrid_step(step, groups);
+    line.step = step_on_links(step, groups);
     if (question.algorithms.is_usual())
       line.load = link_load(step, groups, line.step.slowest_stage);
   }
@@ -203,6 +205,10 @@ void play_found(const LayoutQuestion& question, GroupTimes& groups,
 
 // What is said of the formulas of chosen algorithms, each once; what has no place on wires.
 void note_formulas(const LayoutQuestion& question, LayoutAnswer& answer) {
+  const double exchange = question.gpu.beside_exchanges().exchange;
+  if (question.plays() && exchange > 1)
+    answer.notes.push_back("that exchanges take " + number_text(exchange) +
+                           " times as long beside products counts in closed form only");
   if (question.algorithms.has_nccl()) {
     const auto& given = question.cluster.cluster.nccl;
     const GpuGeneration generation =
@@ -215,13 +221,7 @@ void note_formulas(const LayoutQuestion& question, LayoutAnswer& answer) {
                   std::string(name_in(gpu_generations, generation)) +
                   " (`nccl` of the cluster file says more)");
   }
-  if (is_on_wires(question.fidelity)) {
-    if (!question.gpu.interference.empty())
-      answer.notes.emplace_back(
-          "the interference that the GPU's file states does not count on wires; at closed form and "
-          "message it does");
-    return;
-  }
+  if (is_on_wires(question.fidelity)) return;
   std::set<std::string_view> notes;
   for (const Operation operation : operations_of_layouts)
     if (const Algorithm* chosen = question.algorithms.of(operation))

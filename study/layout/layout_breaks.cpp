@@ -5,6 +5,7 @@
 #include <map>
 
 #include "models/training/group_times.h"
+#include "models/training/link_load.h"
 #include "sim/core/error.h"
 #include "study/layout/layout_answer.h"
 #include "study/layout/layout_files.h"
@@ -82,7 +83,7 @@ void add_gone_gpu(const LayoutQuestion& question, Layout layout, BreakList& list
 }
 
 double seconds_of(const LayoutQuestion& question, GroupTimes& groups, const Layout& layout) {
-  return hybrid_step({question.model, layout, question.space.sequence, question.gpu,
+  return step_on_links({question.model, layout, question.space.sequence, question.gpu,
                       question.precision, question.space.documents.get()},
                      groups)
       .parts.all();

@@ -349,6 +349,12 @@ Fields layout_fields(const LayoutQuestion& question, const LayoutAnswer& answer,
              {"reach", question.reach.any() ? std::optional(question.reach) : std::nullopt,
               "what exchanges are taken to reach of links whose cluster file has no "
               "efficiency, because products run beside them"},
+             Field("interference",
+                   question.assumes_interference() ? std::optional(usual_interference.products)
+                                                   : std::nullopt,
+                   "how many times as long products are taken to take beside exchanges, as the "
+                   "GPU's file does not say it")
+                 .from(1, 100),
              {"documents", told_documents(space, answer),
               "with --documents: what is packed into the sequences of a step"},
              {"near", space.near ? std::optional(to_text(*space.near)) : std::nullopt,

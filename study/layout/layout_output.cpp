@@ -273,6 +273,7 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
     out << "Collectives: " << algorithms_text(question.algorithms) << '\n';
   if (space.documents) print_documents(out, *space.documents, answer);
   if (question.reach.any()) out << reach_text(question.reach) << '\n';
+  if (question.assumes_interference()) out << interference_text() << '\n';
   if (!answer.is_given)
     out << answer.candidates << " layouts "
         << (space.near ? "near " + to_text(*space.near) + " " : "")

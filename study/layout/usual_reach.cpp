@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/decimal.h"
+
 namespace sgdsim {
 namespace {
 
@@ -43,6 +45,11 @@ std::string reach_text(const UsualReach& reach) {
   if (reach.inside && reach.between) text += " and ";
   if (reach.between) text += percent(*reach.between) + " of the cards";
   return text + ", beside products; gpu_link.efficiency and nic.efficiency of the cluster set it";
+}
+
+std::string interference_text() {
+  return "Products beside exchanges are taken to take " + number_text(usual_interference.products) +
+         " times as long (measured elsewhere: 1 to 1.4); interference of the GPU's file sets it";
 }
 
 }  // namespace sgdsim

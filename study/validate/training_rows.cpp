@@ -2,6 +2,7 @@
 // may have a model of its own; everything is read and checked before the first prediction.
 #include <memory>
 
+#include "models/training/link_load.h"
 #include "models/training/played_step.h"
 #include "models/training/transformer_file.h"
 #include "study/layout/layout_files.h"
@@ -103,7 +104,7 @@ CaseRow read_training_row(const Value& value, const TrainingCase& shared) {
   row.predict = [=, gpu = shared.gpu, plays = shared.plays] {
     GroupTimes groups(*cluster, layout.gpus());
     const TrainingStep step{model, layout, sequence, gpu, precision};
-    return Prediction{plays ? play_step(step, groups).step.time : hybrid_step(step, groups).time,
+    return Prediction{plays ? play_step(step, groups).step.time : step_on_links(step, groups).time,
                       {}};
   };
   return row;
