@@ -111,8 +111,8 @@ TEST_CASE("fit gpu: products and exchanges beside each other become interference
   CHECK(mine.interference[1].exchange == doctest::Approx(1.1));
   CHECK(ran.out.find("beside nccl  products 1.100 times as long, the exchange 1.500 times") !=
         std::string::npos);
-  // A layout takes it, and is slower by it than where nothing slows down; what exchanges lose counts
-  // in closed form only, which is said.
+  // A layout takes it, and is slower by it than where nothing slows down; what exchanges lose
+  // counts in closed form only, which is said.
   const auto step_of = [&](const std::string& gpu, std::vector<std::string> more) {
     std::vector<std::string> words = {
         "layout",   "llama3.1_8b", "-c",       "topologies/data/dgx_h100_4.json",

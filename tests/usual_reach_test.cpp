@@ -101,8 +101,9 @@ TEST_CASE("sgdsim layout: products are slower beside exchanges, unless the GPU s
   };
   const double hidden_us = of(usual, "hidden");
   REQUIRE(hidden_us > 1000);
-  CHECK(step_us(usual) - step_us(none) ==
-        doctest::Approx(hidden_us * (1 - 1 / 1.19) - (hidden_us - of(none, "hidden"))).epsilon(1e-6));
+  CHECK(
+      step_us(usual) - step_us(none) ==
+      doctest::Approx(hidden_us * (1 - 1 / 1.19) - (hidden_us - of(none, "hidden"))).epsilon(1e-6));
 }
 
 }  // namespace

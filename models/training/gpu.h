@@ -116,7 +116,7 @@ struct Gpu {
   AttentionParts any_attention;
   std::vector<AttentionPoint> attention_heads;  // ascending; those of their sizes
   Duration attention_start;                     // of each layer's attention, in each pass
-  std::vector<Interference> interference;       // each kind once; the usual one where a file is silent
+  std::vector<Interference> interference;  // each kind once; the usual one where a file is silent
   Duration launch = Duration::us(5);  // that the host takes to start a kernel, with cuda_graphs=off
   std::optional<HostShare> host;      // of the box; nothing: not known
 

@@ -103,8 +103,8 @@ class GroupTimes {
     bool are_even() const { return most_per_node == per_node; }
     bool crosses = false;
     bool has_inside = false;
-    // Of what a member sends around a ring. Of the rings of all cards one leaves by each member, and
-    // the others go on inside; but by none where a node has more members than there are rings.
+    // Of what a member sends around a ring. Of the rings of all cards one leaves by each member,
+    // and the others go on inside; but by none where a node has more members than there are rings.
     double part_inside() const {
       const auto rings = static_cast<double>(per_node);
       return crosses && are_even() ? (rings - 1) / rings : 1;

@@ -185,7 +185,8 @@ const std::vector<NamedPart>& step_parts() {
        "waiting for the host to launch kernels, in us; where there is some", &StepParts::host,
        true},
       {"communication and waiting", "communication_us",
-       "fidelities flow and packet: all communication that nothing hides, and waiting; closed form: "
+       "fidelities flow and packet: all communication that nothing hides, and waiting; closed "
+       "form: "
        "waiting for links on which exchanges meet; in us",
        &StepParts::communication}};
   return all;

@@ -84,8 +84,8 @@ void add_gone_gpu(const LayoutQuestion& question, Layout layout, BreakList& list
 
 double seconds_of(const LayoutQuestion& question, GroupTimes& groups, const Layout& layout) {
   return step_on_links({question.model, layout, question.space.sequence, question.gpu,
-                      question.precision, question.space.documents.get()},
-                     groups)
+                        question.precision, question.space.documents.get()},
+                       groups)
       .parts.all();
 }
 
