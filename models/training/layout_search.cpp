@@ -105,7 +105,10 @@ LayoutSearch search_layouts(const Transformer& model, const Gpu& gpu, Precision 
   LayoutSearch search;
   for_each_layout(model, space, [&](const Layout& layout) {
     if (search.candidates++ % between_looks == 0) look(stopper);
-    const double memory_B = largest_memory(model, layout, space.sequence).total_B();
+    // Of what fits nowhere, only the smallest is of interest.
+    const double enough_B = search.smallest_B == 0 ? std::numeric_limits<double>::infinity()
+                                                   : std::max(room_B, search.smallest_B);
+    const double memory_B = largest_memory(model, layout, space.sequence, enough_B).total_B();
     if (memory_B > room_B) {
       if (search.smallest_B == 0 || memory_B < search.smallest_B) {
         search.smallest = layout;

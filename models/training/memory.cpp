@@ -415,9 +415,10 @@ StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t
   return memory;
 }
 
-StageMemory largest_memory(const Transformer& model, const Layout& layout, int64_t sequence) {
+StageMemory largest_memory(const Transformer& model, const Layout& layout, int64_t sequence,
+                           double enough_B) {
   StageMemory largest = stage_memory(model, layout, sequence, 0);
-  for (int64_t stage = 1; stage < layout.pipeline; ++stage) {
+  for (int64_t stage = 1; stage < layout.pipeline && largest.total_B() <= enough_B; ++stage) {
     const StageMemory one = stage_memory(model, layout, sequence, stage);
     if (one.total_B() > largest.total_B()) largest = one;
   }

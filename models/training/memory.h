@@ -6,6 +6,7 @@
 // take the place of those that end.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "models/training/activations.h"
@@ -67,8 +68,10 @@ struct StageMemory {
 // The layout must fit the model.
 StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t sequence,
                          int64_t stage);
-// The stage that needs most; of equal ones the first.
-StageMemory largest_memory(const Transformer& model, const Layout& layout, int64_t sequence);
+// The stage that needs most, of equal ones the first; or the first one that needs more than
+// `enough_B`.
+StageMemory largest_memory(const Transformer& model, const Layout& layout, int64_t sequence,
+                           double enough_B = std::numeric_limits<double>::infinity());
 
 // What a rank of this stage writes when the training is saved: weights and what Adam keeps, each
 // once, because ranks that hold the same write a part each.
