@@ -207,6 +207,37 @@ TEST_CASE("closed form: passes and exchanges slow each other down") {
   }
 }
 
+// An activation of 4 MiB at 100 GB/s inside a box: a rank sends it on, and its gradient back, to
+// all ranks but those that do not follow, or are itself. A ring through two boxes leaves each of
+// them by four cards of 10 GB/s, by which a quarter goes, and three quarters stay inside.
+TEST_CASE("closed form: what links carry, by hand") {
+  const Transformer model = small_model();
+  const Gpu gpu = undisturbed("h100");
+  const auto load = [&](const char* text, int64_t stage) {
+    const Layout layout = parse_layout(text, "");
+    const Cluster cluster = boxes(static_cast<int>(layout.gpus() / 4));
+    GroupTimes groups(cluster, layout.gpus());
+    return link_load({model, layout, 2048, gpu, Precision::bf16}, groups, stage);
+  };
+  const double send_s = 2. * 2048 * 1024 / 1e11;
+  for (const auto& [text, sends] : std::vector<std::pair<const char*, std::array<int, 4>>>{
+           {"pp4 ga8", {8, 16, 16, 8}},
+           {"pp4 vp2 ga8", {24, 32, 32, 24}},
+           {"pp4 vp2 ga8 schedule=zbv", {16, 32, 32, 16}},
+           {"pp4 ga8 schedule=dualpipe", {8, 16, 16, 8}}})
+    for (int64_t stage = 0; stage < 4; ++stage) {
+      CAPTURE(std::string(text));
+      CAPTURE(stage);
+      const double sent = sends[static_cast<std::size_t>(stage)];
+      CHECK(load(text, stage).inside_s == doctest::Approx(sent * send_s));
+      CHECK(load(text, stage).across_s == 0);
+    }
+  const double shared_B =
+      6 * rank_parameters(model, parse_layout("dp8 zero1", ""), 0).all() * 7 / 8;
+  CHECK(load("dp8 zero1", 0).inside_s == doctest::Approx(shared_B * 3 / 4 / 1e11));
+  CHECK(load("dp8 zero1", 0).across_s == doctest::Approx(shared_B / 4 / 1e10));
+}
+
 // Keys and values lie under attention, weights and gradients under whole passes: each would fit
 // there, but both take the same card. So does the closed form's step wait for it, and no other does
 // better.
@@ -227,6 +258,7 @@ TEST_CASE("closed form: no step is shorter than its busiest link carries bytes")
       const HybridStep closed = step_on_links(step, groups);
       const double busy_s = link_load(step, groups, 0).across_s;
       CHECK(closed.time.s() >= busy_s - 1e-12);
+      CHECK(play_on_links(step, groups).step.time.s() >= busy_s - 1e-12);
       CHECK(play_on_wires(step, cluster, groups, {}).step.time.s() >= busy_s * (1 - 1e-7));
       if (closed.parts.communication == 0) continue;
       ++waited;

@@ -13,7 +13,8 @@
 namespace sgdsim {
 namespace {
 
-// A step of 2,048 tokens in closed form, and what it takes simulated.
+// A step of 2,048 tokens in closed form, and what it takes simulated. Exchanges disturb no
+// products: what that costs lies elsewhere in both.
 struct BothWays {
   Layout layout;
   HybridStep closed;
@@ -23,7 +24,7 @@ BothWays both_ways(const Transformer& model, const std::string& text, const char
   const Layout layout = parse_layout(text, "");
   const Cluster cluster = one_switch(layout.gpus(), bandwidth);
   GroupTimes groups(cluster, layout.gpus());
-  const TrainingStep step{model, layout, 2048, load_gpu("h100"), Precision::bf16};
+  const TrainingStep step{model, layout, 2048, undisturbed("h100"), Precision::bf16};
   return {layout, hybrid_step(step, groups), play_step(step, groups).step.time.s()};
 }
 
@@ -218,7 +219,7 @@ TEST_CASE("closed form: sends around a pipeline with virtual stages, by hand and
           closed.parts.sends ==
           doctest::Approx(2 * (chunks * static_cast<double>(layout.pipeline) - 1) * closed.send_s));
       // Times are rounded to picoseconds, pass by pass.
-      CHECK(played_s == doctest::Approx(closed.time.s()).epsilon(1e-3));
+      CHECK(played_s == doctest::Approx(closed.time.s()).epsilon(1e-6));
     }
 }
 

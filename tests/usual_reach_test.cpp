@@ -62,6 +62,8 @@ TEST_CASE("sgdsim layout: exchanges reach a part of the links, unless the cluste
       run_sgdsim({"layout", "llama3.1_8b", "-c", "dgx_h100_4", "--layout", "tp8 dp4 zero1 sp"});
   CHECK(table.out.find("Exchanges are taken to reach 80 % of the links inside nodes and 90 % of "
                        "the cards") != std::string::npos);
+  CHECK(table.out.find("Products are assumed to take 1.19 times as long beside exchanges") !=
+        std::string::npos);
 }
 
 // The mean of what arXiv 2507.03114 measured, 18.9 %.
@@ -73,11 +75,13 @@ TEST_CASE("usual interference: where the file of a GPU is silent") {
   CHECK(products() == 1);
   file["interference"] = {{{"beside", "copy engines"}, {"products", 1.02}, {"exchange", 1.1}}};
   CHECK(products() == 1.02);
-  CHECK(!read_gpu(Value(file, "", "")).has_usual_interference());
+  // The same in a file is no assumption.
+  file["interference"] = {{{"beside", "nccl"}, {"products", 1.19}, {"exchange", 1}}};
+  CHECK(!read_gpu(Value(file, "", "")).assumes_interference);
   for (const ShippedFile& gpu : shipped_gpus()) {
     const std::string name(gpu.name);
     CAPTURE(name);
-    CHECK(load_gpu(name).has_usual_interference());
+    CHECK(load_gpu(name).assumes_interference);
   }
 }
 

@@ -25,6 +25,7 @@ class BesidePasses {
   BesidePasses(const Layout& layout, const StageExchange& exchange, const PassesOfRank& passes)
       : layout_(layout),
         passes_(passes),
+        alone_(passes.alone),
         pieces_(pieces_of_rank(layout, exchange)),
         splits_(splits_backward(layout)) {
     const double ways = real(ways_of(layout));  // each with its part of the layers
@@ -33,11 +34,11 @@ class BesidePasses {
     again_ = layout.keeps_weights ? 0 : gather_;
   }
 
-  double forward_s() const { return passes_.exposed_s(gather_, passes_.alone.forward_s); }
-  double weight_s() const { return passes_.exposed_s(reduce_, passes_.alone.weight_s); }
+  double forward_s() const { return passes_.exposed_s(gather_, alone_.forward_s); }
+  double weight_s() const { return passes_.exposed_s(reduce_, alone_.weight_s); }
   double backward_s() const {
     return splits_ ? passes_.exposed_s(again_, inputs_s()) + weight_s()
-                   : passes_.exposed_s(reduce_ + again_, passes_.alone.backward_s);
+                   : passes_.exposed_s(reduce_ + again_, alone_.backward_s);
   }
   // Until the inputs' gradients can go on to the next stage: those of the last two layers' weights
   // are still to go then.
@@ -46,26 +47,24 @@ class BesidePasses {
     // Gradients of the next micro-batches are on the way then, too.
     const bool is_busy = gather_ == 0 && chunks > 1 && layout_.micro_batches > layout_.pipeline;
     if (splits_ || is_busy || layout_.schedule == PipelineSchedule::dualpipe) return backward_s();
-    const double behind = layer_s(reduce_ + again_, passes_.alone.backward_s);
-    const double first = layers() > 1 ? layer_s(again_, passes_.alone.backward_s) : 0;
+    const double behind = layer_s(reduce_ + again_, alone_.backward_s);
+    const double first = layers() > 1 ? layer_s(again_, alone_.backward_s) : 0;
     return chunks * (first + std::max(0.0, layers() - 2) * behind);
   }
   // Of an exchange that is still to go at the end of a pass, what the next pass waits for.
-  double forward_waits_s() const { return layer_s(gather_, passes_.alone.forward_s); }
+  double forward_waits_s() const { return layer_s(gather_, alone_.forward_s); }
   double backward_waits_s() const {
-    const double late = again_ > 0
-                            ? layer_s(2 * reduce_ + again_, passes_.alone.backward_s)
-                            : std::min(layers(), 2.0) * layer_s(reduce_, passes_.alone.backward_s);
+    const double late = again_ > 0 ? layer_s(2 * reduce_ + again_, alone_.backward_s)
+                                   : std::min(layers(), 2.0) * layer_s(reduce_, alone_.backward_s);
     return std::min(late, backward_s() / real(layout_.chunks));
   }
-  double first_s() const { return std::min(gather_, passes_.alone.forward_s) / pieces_; }
+  double first_s() const { return std::min(gather_, alone_.forward_s) / pieces_; }
   double overlapped_s() const {
-    return passes_.exposed_s(gather_ + reduce_ + again_, passes_.alone.overlapped_s);
+    return passes_.exposed_s(gather_ + reduce_ + again_, alone_.overlapped_s);
   }
   // Never less than what does not fit beside both passes.
   double least_s() const {
-    return passes_.exposed_s(gather_ + reduce_ + again_,
-                             passes_.alone.forward_s + passes_.alone.backward_s);
+    return passes_.exposed_s(gather_ + reduce_ + again_, alone_.forward_s + alone_.backward_s);
   }
 
   // What the passes of a chunk take longer where they alternate, than each by itself.
@@ -73,7 +72,7 @@ class BesidePasses {
 
  private:
   double layers() const { return std::max(1.0, pieces_ / real(layout_.chunks)); }  // of a chunk
-  double inputs_s() const { return passes_.alone.backward_s - passes_.alone.weight_s; }
+  double inputs_s() const { return alone_.backward_s - alone_.weight_s; }
   double layer_s(double exchange_s, double pass_s) const {
     return passes_.exposed_s(exchange_s, pass_s) / pieces_;
   }
@@ -82,27 +81,27 @@ class BesidePasses {
   // those of the last layer of a backward pass are under the first of a forward pass.
   double turn_of_gathered_s() const {
     const double behind = reduce_ + again_;
-    return layer_s(behind, passes_.alone.forward_s) - layer_s(gather_, passes_.alone.forward_s) +
-           layer_s(again_, passes_.alone.backward_s) - layer_s(behind, passes_.alone.backward_s);
+    return layer_s(behind, alone_.forward_s) - layer_s(gather_, alone_.forward_s) +
+           layer_s(again_, alone_.backward_s) - layer_s(behind, alone_.backward_s);
   }
 
   // A backward pass waits for gradients of the last layer but one only: those of two layers are
   // still to go when it ends, and weights of the next pass come behind them. The first weights of a
   // forward pass come long before it.
   double turn_of_kept_s() const {
-    const double late =
-        layer_s(reduce_, splits_ ? passes_.alone.weight_s : passes_.alone.backward_s);
+    const double late = layer_s(reduce_, splits_ ? alone_.weight_s : alone_.backward_s);
     const double turn = -std::min(layers(), 2.0) * late;
     if (gather_ == 0) return turn;
-    const double first = turn - layer_s(gather_, passes_.alone.forward_s);
+    const double first = turn - layer_s(gather_, alone_.forward_s);
     if (!splits_ && layers() <= 1) return first;
     const double to_go = reduce_ + (layers() > 1 ? late * pieces_ : 0);
-    return first + layer_s(to_go + gather_, passes_.alone.forward_s) -
-           layer_s(gather_, splits_ ? inputs_s() : passes_.alone.forward_s);
+    return first + layer_s(to_go + gather_, alone_.forward_s) -
+           layer_s(gather_, splits_ ? inputs_s() : alone_.forward_s);
   }
 
   const Layout& layout_;
   const PassesOfRank& passes_;
+  const PassSeconds& alone_;
   double pieces_;
   bool splits_;
   double reduce_ = 0;

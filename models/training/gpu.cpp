@@ -208,6 +208,7 @@ Gpu read_gpu(const Value& value) {
   given.gpu.bf16_flops = given.bf16_tflops * tera;
   if (given.fp4_tflops) given.gpu.fp4_flops = *given.fp4_tflops * tera;
   if (given.fp8_tflops) given.gpu.fp8_flops = *given.fp8_tflops * tera;
+  given.gpu.assumes_interference = !given.interference;
   given.gpu.interference =
       given.interference ? *std::move(given.interference) : std::vector{usual_interference};
   return std::move(given.gpu);

@@ -60,7 +60,6 @@ struct Interference {
   Beside beside = Beside::nccl;
   double products = 1;
   double exchange = 1;
-  bool operator==(const Interference&) const = default;
 };
 // Where nobody measured it: the mean of arXiv 2507.03114 over trainings on A100, H100, MI210 and
 // MI250, of which the worst took 1.4 times as long. What exchanges lose is in what they reach of
@@ -116,7 +115,8 @@ struct Gpu {
   AttentionParts any_attention;
   std::vector<AttentionPoint> attention_heads;  // ascending; those of their sizes
   Duration attention_start;                     // of each layer's attention, in each pass
-  std::vector<Interference> interference;  // each kind once; the usual one where a file is silent
+  std::vector<Interference> interference;       // each kind once
+  bool assumes_interference = false;            // the usual one, because the file says none
   Duration launch = Duration::us(5);  // that the host takes to start a kernel, with cuda_graphs=off
   std::optional<HostShare> host;      // of the box; nothing: not known
 
@@ -131,9 +131,6 @@ struct Gpu {
   AttentionParts attention(int64_t head_size) const;
   // Of NCCL, whose kernels run on the multiprocessors; of what is most like it, if it is not there.
   Interference beside_exchanges() const;
-  bool has_usual_interference() const {
-    return interference.size() == 1 && interference.front() == usual_interference;
-  }
   // InputError where the file does not say it.
   const HostShare& host_share() const;
   double bytes_s(double bytes) const { return bytes / (memory_part * memory_rate.Bps()); }

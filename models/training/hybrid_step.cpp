@@ -185,9 +185,8 @@ const std::vector<NamedPart>& step_parts() {
        "waiting for the host to launch kernels, in us; where there is some", &StepParts::host,
        true},
       {"communication and waiting", "communication_us",
-       "fidelities flow and packet: all communication that nothing hides, and waiting; closed "
-       "form: "
-       "waiting for links on which exchanges meet; in us",
+       "fidelities flow and packet: all communication that nothing hides, and waiting; closed form "
+       "and message: waiting for a link that is busy all the time; in us",
        &StepParts::communication}};
   return all;
 }
@@ -210,9 +209,9 @@ double bubble_s(const Layout& layout, const PassSeconds& times) {
     case PipelineSchedule::gpipe:
       return waits * both / real(layout.chunks);
     case PipelineSchedule::zb1p:
-      // Gradients of weights fill what a rank waits: those of one micro-batch for each other rank,
-      // but of the last one they come when nothing is waited for any more. One of them holds up the
-      // pass behind it by what it takes longer than a pass of the other ranks.
+      // While a rank waits for each of the others, it makes gradients of the weights of one
+      // micro-batch, but not of the last one: nothing is waited for after that. One that takes
+      // longer than a pass of the other ranks holds up what follows by as much.
       return waits * (both - times.weight_s) -
              std::min(waits, real(layout.micro_batches - 1)) *
                  std::min({times.weight_s, times.forward_s, times.backward_s - times.weight_s});

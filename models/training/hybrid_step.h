@@ -30,8 +30,7 @@ struct StepParts {
   double optimizer = 0;
   double offload = 0;        // copies of activations to the host and back
   double host = 0;           // waiting for the host to launch kernels
-  double communication = 0;  // at fidelity flow: all that nothing hides, and waiting; in closed
-                             // form: for links that are busy all the time
+  double communication = 0;  // on wires: all that nothing hides, and waiting; else: link_load.h
   double all() const {
     return products + attention + element_wise + tensor + context + expert + sends + bubble + data +
            optimizer + offload + host + communication;

@@ -3,6 +3,7 @@
 #include "models/training/layout_search.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "models/training/link_load.h"
 #include "models/training/memory.h"

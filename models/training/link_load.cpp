@@ -90,4 +90,15 @@ HybridStep step_on_links(const TrainingStep& step, GroupTimes& groups) {
   return result;
 }
 
+PlayedStep play_on_links(const TrainingStep& step, GroupTimes& groups, const LayoutPlay& play,
+                         bool wants_slices) {
+  PlayedStep played = play_step(step, groups, play, wants_slices);
+  const Duration alone = played.step.time;
+  wait_for_links(step, groups, played.step);
+  if (played.step.time > alone)
+    for (Duration* time : {&played.fastest, &played.slowest})
+      *time = std::max(*time, played.step.time);
+  return played;
+}
+
 }  // namespace sgdsim

@@ -5,7 +5,7 @@
 // the slowest stage stands for all. It holds for rings and direct exchanges only.
 #pragma once
 
-#include "models/training/hybrid_step.h"
+#include "models/training/played_step.h"
 
 namespace sgdsim {
 
@@ -15,7 +15,9 @@ GroupTimes::Busy link_load(const TrainingStep& step, GroupTimes& groups, int64_t
 // carries bytes for longer than the step is waited for, too. Other collectives than rings and
 // direct exchanges leave the step as it is.
 void wait_for_links(const TrainingStep& step, GroupTimes& groups, HybridStep& result);
-// The closed form, with that.
+// The closed form, and the passes as they are simulated, with that; ranks stay as simulated.
 HybridStep step_on_links(const TrainingStep& step, GroupTimes& groups);
+PlayedStep play_on_links(const TrainingStep& step, GroupTimes& groups, const LayoutPlay& play = {},
+                         bool wants_slices = false);
 
 }  // namespace sgdsim

@@ -222,6 +222,8 @@ WorkOfJob::Parallel WorkOfJob::read_parallel(const Value& value,
                                       parallel.layout.batch(), value.where() + "/documents");
   parallel.algorithms = algorithms_in(given.algorithm, &AlgorithmChoice::add_or_nccl);
   parallel.notes = notes_on(parallel.model, parallel.sequence);
+  if (parallel.layout.gpus() > 1 && parallel.gpu.assumes_interference)
+    parallel.notes.push_back(interference_text());
   if (parallel.algorithms.has_nccl()) parallel.notes.emplace_back(nccl_stand_in_note);
   return parallel;
 }
@@ -308,14 +310,11 @@ ScheduledWork WorkOfJob::of(const Parallel& parallel, const Cluster& part,
   GroupTimes groups(part, parallel.layout.gpus(), algorithms);
   const TrainingStep step{parallel.model, parallel.layout,    parallel.sequence,
                           parallel.gpu,   parallel.precision, parallel.documents.get()};
-  std::vector<std::string> notes = parallel.notes;
-  if (step.layout.gpus() > 1 && step.gpu.has_usual_interference())
-    notes.push_back(interference_text());
   try {
     return {.kind = "layout",
             .what = to_text(parallel.layout),
             .schedule = gpu_schedule(step, part, groups).schedule,
-            .notes = std::move(notes)};
+            .notes = parallel.notes};
   } catch (const InputError& error) {
     where_.fail(error.what());
   }

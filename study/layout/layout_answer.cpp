@@ -33,8 +33,7 @@ LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Lay
     line.on_wires = play_on_wires(step, question.cluster.cluster, groups, wires, question.play);
     line.step = line.on_wires->step;
   } else if (fidelity == Fidelity::message) {
-    line.played = play_step(step, groups, question.play, wants_slices);
-    wait_for_links(step, groups, line.played->step);
+    line.played = play_on_links(step, groups, question.play, wants_slices);
     line.step = line.played->step;
   } else {
     line.step = step_on_links(step, groups);

@@ -352,8 +352,8 @@ Fields layout_fields(const LayoutQuestion& question, const LayoutAnswer& answer,
              Field("interference",
                    question.assumes_interference() ? std::optional(usual_interference.products)
                                                    : std::nullopt,
-                   "how many times as long products are taken to take beside exchanges, as the "
-                   "GPU's file does not say it")
+                   "how many times as long products are assumed to take beside exchanges, because "
+                   "the GPU's file does not say it")
                  .from(1, 100),
              {"documents", told_documents(space, answer),
               "with --documents: what is packed into the sequences of a step"},

@@ -49,7 +49,7 @@ struct LayoutQuestion {
   bool has_interval() const {
     return fidelity == Fidelity::closed_form || fidelity == Fidelity::message;
   }
-  bool assumes_interference() const { return space.gpus > 1 && gpu.has_usual_interference(); }
+  bool assumes_interference() const { return space.gpus > 1 && gpu.assumes_interference; }
   StepSize step_size() const { return {space.gpus, space.batch, space.sequence, tokens}; }
 };
 

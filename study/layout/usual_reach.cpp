@@ -48,8 +48,9 @@ std::string reach_text(const UsualReach& reach) {
 }
 
 std::string interference_text() {
-  return "Products beside exchanges are taken to take " + number_text(usual_interference.products) +
-         " times as long (measured elsewhere: 1 to 1.4); interference of the GPU's file sets it";
+  return "Products are assumed to take " + number_text(usual_interference.products) +
+         " times as long beside exchanges (the mean of published measurements; 1.4 at most); "
+         "interference of the GPU's file sets it";
 }
 
 }  // namespace sgdsim

@@ -36,8 +36,7 @@ bool has_layout(const Json& jobs);  // of a jobs file: whether one of them is a 
 NcclView nccl_view(const UsualReach& reach, const Gpu& gpu);
 // "Exchanges are taken to reach 80 % of the links inside nodes and 90 % of the cards ..."
 std::string reach_text(const UsualReach& reach);
-// "Products beside exchanges are taken to take 1.19 times as long ..."; the GPU has the usual
-// interference.
+// "Products are assumed to take 1.19 times as long beside exchanges ...", of a GPU that assumes it.
 std::string interference_text();
 
 }  // namespace sgdsim

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "models/training/link_load.h"
-#include "models/training/played_step.h"
 #include "models/training/transformer_file.h"
 #include "study/layout/layout_files.h"
 #include "study/validate/case_kind.h"
@@ -104,8 +103,9 @@ CaseRow read_training_row(const Value& value, const TrainingCase& shared) {
   row.predict = [=, gpu = shared.gpu, plays = shared.plays] {
     GroupTimes groups(*cluster, layout.gpus());
     const TrainingStep step{model, layout, sequence, gpu, precision};
-    return Prediction{plays ? play_step(step, groups).step.time : step_on_links(step, groups).time,
-                      {}};
+    const HybridStep priced =
+        plays ? play_on_links(step, groups).step : step_on_links(step, groups);
+    return Prediction{priced.time, {}};
   };
   return row;
 }

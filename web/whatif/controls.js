@@ -100,13 +100,13 @@ export function grouped_choice(label, on_change) {
     show(groups, chosen) {
       const known = groups.some((group) => group.options.some((option) => option.value === chosen));
       const all = known ? groups : [...groups, { title: "From the link", options: [{ value: chosen, text: chosen }] }];
-      const text = JSON.stringify(all);
-      if (text !== listed) {
+      const wanted = JSON.stringify(all);
+      if (wanted !== listed) {
         replace_children(select, all.filter((group) => group.options.length > 0).map((group) => {
           const options = group.options.map(({ value, text, title }) => element("option", { value, title: title && clipped(title, 300) }, clipped(text, 70)));
           return group.title ? element("optgroup", { label: group.title }, options) : options;
         }));
-        listed = text;
+        listed = wanted;
       }
       if (select.value !== chosen) select.value = chosen;
     },
