@@ -43,15 +43,22 @@ void Flows::open(std::span<const uint32_t> resources, bool is_open, Time now) {
   for (uint32_t message = 0; message < flows_.size(); ++message) {
     Flow& it = flow(message);
     if (!it.is_flowing) continue;
+    // Its last byte leaves at this moment.
+    const bool is_over = it.progress.rate > 0 && it.ends <= now;
     it.progress.note(now);
-    rates_.for_each_use(message, [&](uint32_t used, double share) {
-      carried_B_[used] -= share * alone(it) * it.progress.left_ps;
-    });
+    if (!is_over)
+      rates_.for_each_use(message, [&](uint32_t used, double share) {
+        carried_B_[used] -= share * alone(it) * it.progress.left_ps;
+      });
     it.progress.rate = 0;
     ++it.version;
     forget_end(message);
     rates_.remove(message);
-    again.push_back(message);
+    it.is_flowing = !is_over;
+    if (is_over)
+      queue_end(message, it.ends = now);
+    else
+      again.push_back(message);
   }
   next_end_ = Time::last();
   are_ends_old_ = true;
@@ -60,12 +67,10 @@ void Flows::open(std::span<const uint32_t> resources, bool is_open, Time now) {
 }
 
 void Flows::scale(uint32_t resource, double factor) {
-  const double first = capacities_[resource];
-  const double least = std::max(first, rates_.capacity(resource));
-  rates_.set_capacity(resource, first * factor);
-  if (std::max(least, first * factor) <= first) return;
-  has_faster_ = true;
-  are_caps_old_ = true;
+  rates_.set_capacity(resource, capacities_[resource] * factor);
+  has_faster_ = has_faster_ || factor > 1;
+  // What is slower or as at first again may have been the narrowest of a way that is faster.
+  are_caps_old_ = are_caps_old_ || has_faster_;
 }
 
 std::vector<Stranded> Flows::stranded() {
