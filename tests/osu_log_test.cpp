@@ -1,5 +1,8 @@
 // Logs of the OSU micro-benchmarks: titles, columns, sizes and prefixes, on invented rows.
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <string>
+#include <vector>
 
 #include "tests/texts.h"
 #include "traces/measurement/registry.h"
@@ -9,6 +12,28 @@ namespace {
 
 MeasuredText text_of(const std::string& text, std::optional<int> ranks) {
   return {text, "some.log", ranks, ""};
+}
+
+TEST_CASE("measurements: tests of OSU that measure other things are series of their own") {
+  const std::string row = "8 1.50\n1024 2.50\n";
+  const Measurement all = read_measurement(text_of(
+      "# OSU MPI Latency Test v5.6\n" + row + "# OSU MPI Bandwidth Test v5.6\n" + row +
+          "# OSU MPI Bi-Directional Bandwidth Test v5.6\n" + row +
+          "# OSU MPI Latency Test v7.3\n16 1.75\n" + "# OSU MPI Allreduce Latency Test v7.3\n" +
+          row + "# OSU MPI Non-blocking Allreduce Latency Test v7.3\n" + row +
+          "# OSU MPI All-to-All Personalized Exchange Latency Test v7.3\n" + row,
+      2));
+  std::vector<std::string> told;
+  for (const Series& one : all.series)
+    told.push_back(one.operation + "/" + one.note + "/" + std::to_string(one.points.size()));
+  std::sort(told.begin(), told.end());
+  CHECK(told == std::vector<std::string>{"allreduce//2", "allreduce/Non-blocking/2", "alltoall//2",
+                                         "copy//3", "copy/Bandwidth/2",
+                                         "copy/Bi-Directional Bandwidth/2"});
+  CHECK(refusal_of([&] {
+          read_measurement(
+              text_of("# OSU MPI Neighborhood Allgather Latency Test v7.3\n" + row, 4));
+        }).find("does not say which operation") != std::string::npos);
 }
 
 TEST_CASE("measurements: OSU titles, bandwidths, counts of ranks in the first column") {

@@ -32,6 +32,15 @@ TEST_CASE("perftest: bandwidths are of 2^20 bytes, or of 10^9 bits") {
   CHECK(one.series[0].note == "RDMA_Write BW");
   CHECK(one.series[0].points.at(0).size == Bytes(1 << 20));
   CHECK(one.series[0].points[0].time == Duration::ms(1));
+  // Later versions say MiB; of another unit nothing is known.
+  const auto with_unit = [](const std::string& unit) {
+    std::string text = write_bw;
+    for (std::size_t at = 0; (at = text.find("MB/sec", at)) != std::string::npos;)
+      text.replace(at, 6, unit);
+    return text_of(text + " 1048576 5000 1200.00 1000.00 0.001\n");
+  };
+  CHECK(read_measurement(with_unit("MiB/sec")).series.at(0).points.at(0).time == Duration::ms(1));
+  CHECK_THROWS_AS(read_measurement(with_unit("GB/sec")), InputError);
   // 10^6 bytes at 8 Gb/s are a millisecond; in two directions at once 16 Gb/s are.
   CHECK(read_measurement(text_of("Send BW Test\n#bytes #iterations BW peak[Gb/sec] BW "
                                  "average[Gb/sec] MsgRate[Mpps]\n1000000 5000 0.00 8.00 0.001\n"))

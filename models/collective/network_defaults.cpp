@@ -48,22 +48,32 @@ bool starts_in_flight(NetworkKind kind) {
   return kind != NetworkKind::unsaid && kind != NetworkKind::paper;
 }
 
+namespace {
+
+void set_unless_given(CollectiveOptions& options, const char* key, const std::string& value) {
+  const std::vector<std::string>& given = options.given;
+  if (std::find(given.begin(), given.end(), key) == given.end())
+    set_option(options, key, value, "network");
+}
+
+}  // namespace
+
+CollectiveOptions with_network(const CollectiveOptions& options, NetworkKind kind) {
+  CollectiveOptions all = options;
+  for (const Default& one : defaults_of(kind)) set_unless_given(all, one.key, one.value);
+  return all;
+}
+
 CollectiveOptions with_network(const CollectiveOptions& options, const Cluster& cluster,
                                const Algorithm& algorithm, bool has_ports) {
-  CollectiveOptions all = options;
-  const auto is_given = [&](const char* key) {
-    return std::find(options.given.begin(), options.given.end(), key) != options.given.end();
-  };
-  const auto set = [&](const char* key, const std::string& value) {
-    if (!is_given(key)) set_option(all, key, value, "network");
-  };
-  for (const Default& one : defaults_of(cluster.kind)) set(one.key, one.value);
+  CollectiveOptions all = with_network(options, cluster.kind);
   if (!sends_over_tcp(cluster.kind)) return all;
   const bool are_uneven = !cluster.network.ports().empty();
   // Shared ports have one efficiency for any number of senders.
   const bool can_share = !cluster.network.crowding().any();
-  if (has_ports && are_uneven && can_share && exchanges_in_pairs(algorithm)) set("ports", "shared");
-  if (has_ports && all.shares_ports) set("send_buffer", to_text(cluster.window));
+  if (has_ports && are_uneven && can_share && exchanges_in_pairs(algorithm))
+    set_unless_given(all, "ports", "shared");
+  if (has_ports && all.shares_ports) set_unless_given(all, "send_buffer", to_text(cluster.window));
   return all;
 }
 

@@ -17,7 +17,9 @@ inline AlphaRule usual_alpha(NetworkKind kind) {
   return starts_in_flight(kind) ? AlphaRule::wire : AlphaRule::port;
 }
 
-// The options with the defaults of the cluster's network; those that were given stay. `has_ports`:
+// The options with the defaults of a network; those that were given stay.
+CollectiveOptions with_network(const CollectiveOptions& options, NetworkKind kind);
+// The same of the cluster's, with what depends on its ports and the algorithm. `has_ports`:
 // messages may share ports that are simulated one by one.
 CollectiveOptions with_network(const CollectiveOptions& options, const Cluster& cluster,
                                const Algorithm& algorithm, bool has_ports);

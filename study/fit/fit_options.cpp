@@ -3,6 +3,7 @@
 #include <array>
 #include <tuple>
 
+#include "models/collective/network_defaults.h"
 #include "models/collective/options.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
@@ -55,6 +56,11 @@ CollectiveOptions options_of(const FitArguments& arguments, const Algorithm& alg
   for (const std::string& option : arguments.options)
     if (!add_option(option, algorithm, options) && arguments.from_collective != "stated")
       throw InputError("--option", idle_word(option, "on " + arguments.from_collective));
+  if (arguments.network.empty()) return options;
+  const std::vector<std::string> given = options.given;
+  options =
+      with_network(options, named_in(network_kinds, "network", arguments.network, "--network"));
+  options.given = given;
   return options;
 }
 

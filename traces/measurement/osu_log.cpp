@@ -26,6 +26,7 @@ namespace {
 struct Title {
   std::string text;
   std::string operation;  // empty: none that is known here
+  std::string kind;       // "Bandwidth", "Non-blocking"; empty: the usual latency of the operation
   bool is_bandwidth = false;
   double at_once = 1;  // so many messages share the bandwidth
 };
@@ -43,6 +44,28 @@ bool names_messages(const std::vector<std::string_view>& words) {
   return false;
 }
 
+// What tells tests of one operation apart, each of which has a curve of its own: the words of a
+// title but for its program, its version and what is said of every one.
+std::string kind_in(std::string_view text) {
+  constexpr std::array<std::string_view, 16> usual{
+      "osu",          "test",      "latency",        "allreduce", "reduce",   "bcast",
+      "broadcast",    "allgather", "gather",         "scatter",   "alltoall", "all-to-all",
+      "personalized", "exchange",  "reduce_scatter", "-"};
+  std::vector<std::string_view> words;
+  split_words(text, words);
+  std::string kind;
+  for (const std::string_view word : words) {
+    const std::string plain = lower(std::string(word));
+    const bool is_version =
+        plain.size() > 1 && plain[0] == 'v' && plain[1] >= '0' && plain[1] <= '9';
+    const bool is_library = plain == "mpi" || plain.starts_with("mpi-");
+    if (is_version || is_library || std::find(usual.begin(), usual.end(), plain) != usual.end())
+      continue;
+    kind += (kind.empty() ? "" : " ") + std::string(word);
+  }
+  return kind;
+}
+
 Title read_title(std::string_view line) {
   Title title;
   title.text = line.substr(line.find("OSU"));
@@ -52,8 +75,10 @@ Title read_title(std::string_view line) {
   if (says("bi-directional")) title.at_once = 2;
   std::vector<std::string_view> words;
   split_words(std::string_view(text).substr(3), words);
+  if (says("neighbor")) return title;  // of neighbours only
   title.operation = says("bcast") ? "broadcast" : nccl_operation_in(text);
   if (title.operation.empty() && names_messages(words)) title.operation = "copy";
+  title.kind = kind_in(title.text);
   return title;
 }
 
@@ -173,11 +198,15 @@ class OsuReader {
     if (ranks == 0)
       throw InputError(text_.file, "OSU logs do not say how many ranks took part; give --ranks");
     auto& all = measurement_.series;
-    if (all.empty() || all.back().operation != operation || all.back().ranks != ranks) {
+    const auto is_new = [&](const Series& last) {
+      return last.operation != operation || last.ranks != ranks || last.note != title_.kind;
+    };
+    if (all.empty() || is_new(all.back())) {
       all.emplace_back();
       all.back().operation = operation;
       all.back().ranks = ranks;
       all.back().is_of_messages = operation == "copy";
+      all.back().note = title_.kind;
     }
     const int64_t parts = is_per_rank(operation) ? ranks : 1;
     if (size <= most_B / parts) all.back().points.push_back({Bytes(parts * size), time});

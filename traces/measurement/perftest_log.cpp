@@ -11,12 +11,12 @@
 //
 // A message goes between two cards. Of latencies the typical one counts, the median: one way of a
 // write or a send, there and back of a read. A bandwidth becomes a time per message, which leaves
-// out its start-up: many messages are on the way at once. MB are 2^20 bytes there, and Gb 10^9
-// bits. The message rate beside them says the same with other digits (a small message has 0.00
-// Gb/s), so that of both counts which has more; before version 5 the rate of two directions is
-// that of one. Of two directions each has half of the bandwidth.
-// The test is the note of the series, because a latency and a bandwidth are not the same curve.
-// Launchers put prefixes before lines; warnings about clock rates stand between rows.
+// out its start-up: many messages are on the way at once. MB (MiB in later
+// versions) are 2^20 bytes there, and Gb 10^9 bits. The message rate beside them says the same with
+// other digits (a small message has 0.00 Gb/s), so that of both counts which has more; before
+// version 5 the rate of two directions is that of one. Of two directions each has half of the
+// bandwidth. The test is the note of the series, because a latency and a bandwidth are not the same
+// curve. Launchers put prefixes before lines; warnings about clock rates stand between rows.
 #include <algorithm>
 #include <cmath>
 
@@ -70,6 +70,13 @@ std::string title_in(std::string_view line) {
   return title;
 }
 
+// "average[MiB/sec]" as bytes a second; later versions say MiB of what they always were.
+std::optional<double> unit_in(std::string_view word) {
+  if (word == "average[MB/sec]" || word == "average[MiB/sec]") return 0x1p20;
+  if (word == "average[Gb/sec]") return 1e9 / 8;
+  return std::nullopt;
+}
+
 // The words of a header: "BW peak[MB/sec]" are one of its columns, and two words.
 std::optional<Columns> columns_in(const std::vector<std::string_view>& words) {
   const auto first = std::find_if(words.begin(), words.end(), [](std::string_view word) {
@@ -82,9 +89,13 @@ std::optional<Columns> columns_in(const std::vector<std::string_view>& words) {
   for (auto word = first + 1; word != words.end(); ++word) {
     const bool goes_on = *word == "BW" || *word == "MsgRate" || *word == "99%" || *word == "99.9%";
     if (!goes_on) ++column;
-    if (*word == "average[MB/sec]") columns.unit_Bps = 0x1p20;
-    if (*word == "average[Gb/sec]") columns.unit_Bps = 1e9 / 8;
-    if (word->starts_with("average[") || *word == "t_typical[usec]") columns.value = column;
+    if (word->starts_with("average[")) {
+      const auto unit = unit_in(*word);
+      if (!unit) return std::nullopt;
+      columns.unit_Bps = *unit;
+      columns.value = column;
+    }
+    if (*word == "t_typical[usec]") columns.value = column;
     if (*word == "MsgRate[Mpps]") columns.rate = column;
   }
   if (columns.value == 0) return std::nullopt;
