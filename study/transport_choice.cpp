@@ -79,9 +79,16 @@ Json transport_on(const Cluster& cluster, Fidelity fidelity, Routing routing, co
 
 void check_transport(const Value& transport) { read_transport(transport, {}, 1); }
 
-double payload_B_of(const Value& transport) {
-  const PacketSetup setup = read_transport(transport, {}, 1);
-  return static_cast<double>(setup.packet_B - setup.header_B);
+Field transport_taken_field(const std::string& transport) {
+  return Field("transport", transport,
+               "fidelity packet: how packets were sent; fidelity flow: tcp, where hosts send by "
+               "queues (the cluster's `sharing`); not given: messages shared wires evenly")
+      .if_any();
+}
+
+std::string sent_text(Fidelity fidelity, const std::string& transport) {
+  const std::string name(name_of(fidelity));
+  return transport.empty() ? name : name + ", " + transport;
 }
 
 std::string delivered_warning(double least_delivered) {
@@ -99,15 +106,29 @@ MakeCarrier carrier_of(const Value& transport, const std::vector<double>& sizes_
   };
 }
 
+namespace {
+
+Sent sent_as(const Value& transport, uint64_t seed) {
+  if (transport.json().is_null()) return {};
+  return {name_of_transport(transport), carrier_of(transport, {}, seed),
+          read_transport(transport, {}, seed).payload()};
+}
+
+}  // namespace
+
+Sent sent_on(const Cluster& cluster, Fidelity fidelity, const RouteChoice& routes,
+             const Json& asked) {
+  const Json sent = transport_on(cluster, fidelity, routes.routing, asked);
+  return sent_as(Value(sent, "--transport", ""), routes.seed);
+}
+
 Sent sent_on(const Cluster& cluster, Fidelity fidelity, const RouteChoice& routes,
              const std::optional<Value>& asked, const Value& root) {
   if (asked && fidelity != Fidelity::packet)
     throw no_effect(asked->where(), "without fidelity packet");
   if (asked) check_transport(*asked);
   const Json sent = transport_on(cluster, fidelity, routes.routing, asked ? asked->json() : Json());
-  if (sent.is_null()) return {};
-  const Value value(sent, root.file(), root.path() + "/transport");
-  return {name_of_transport(value), carrier_of(value, {}, routes.seed)};
+  return sent_as(Value(sent, root.file(), root.path() + "/transport"), routes.seed);
 }
 
 }  // namespace sgdsim

@@ -235,6 +235,53 @@ TEST_CASE("names: jobs are on a cluster by its name, too") {
   CHECK(wrong.log.find("did you mean \"10gbe_16\"?") != std::string::npos);
 }
 
+TEST_CASE("answers: on wires every command says how messages were sent") {
+  const Temporary traffic(
+      Temporary::Kind::file,
+      R"({"flows": [{"generator": "incast", "to": 0, "from": "1-4", "size": "1 MB"}]})");
+  const Temporary goal(Temporary::Kind::file,
+                       "num_ranks 2\nrank 0 {\nl1: send 1000b to 1 tag 1\n}\n"
+                       "rank 1 {\nl1: recv 1000b from 0 tag 1\n}\n");
+  const std::vector<Words> commands = {
+      {"collective", "-a", "ring", "-n", "1 MB", "-c", "10gbe_16"},
+      {"run", "resnet50_v100", "-c", "10gbe_16"},
+      {"replay", goal.name(), "-c", "10gbe_16"},
+      {"traffic", traffic.name(), "-c", "10gbe_16"},
+      {"layout", "llama3.1_8b", "-c", "10gbe_16", "--layout", "dp2 zero3 recompute=full",
+       "--memory", "200GB", "--set", "nodes=2"}};
+  struct Row {
+    const char* network;
+    const char* sharing;
+    const char* fidelity;
+    const char* transport;  // null: none is told
+  };
+  const std::vector<Row> rows = {{"tcp", "queues", "flow", "tcp"},
+                                 {"tcp", "max_min", "flow", nullptr},
+                                 {"nccl", "max_min", "flow", nullptr},
+                                 {"tcp", "queues", "packet", "tcp"},
+                                 {"nccl", "max_min", "packet", "ideal"}};
+  for (const Words& words : commands)
+    for (const Row& row : rows) {
+      // A layout of these bytes takes minutes packet by packet.
+      if (words.front() == "layout" && std::string(row.fidelity) == "packet") continue;
+      Words all = words;
+      const std::string field = words.front() == "run" ? "cluster." : "";
+      const std::vector<std::string> more = {"--set", field + "network=" + row.network, "--set",
+                                             field + "sharing=" + row.sharing};
+      all.insert(all.end(), more.begin(), more.end());
+      if (words.front() == "run")
+        all.insert(all.end(), {"--set", std::string("fidelity=") + row.fidelity});
+      else
+        all.insert(all.end(), {"--fidelity", row.fidelity});
+      CAPTURE(words.front());
+      CAPTURE(row.network);
+      CAPTURE(row.fidelity);
+      const Json answer = json_of(all);
+      CHECK(answer.contains("transport") == (row.transport != nullptr));
+      if (row.transport != nullptr) CHECK(answer["transport"] == row.transport);
+    }
+}
+
 TEST_CASE("paths: of the command line they count from the working folder, in files from the file") {
   const std::string cluster = "topologies/data/25gbe_16.json";
   const Json two =

@@ -7,6 +7,7 @@
 #include "models/training/memory.h"
 #include "models/training/stage_costs.h"
 #include "models/training/step_on_wires.h"
+#include "models/transport/transport.h"
 #include "study/layout/layout_files.h"
 #include "tests/packet_cases.h"
 #include "tests/run_program.h"
@@ -50,7 +51,7 @@ StepWires packets(const std::string& transport, uint64_t seed = 1) {
   const Value value(json, "test", "");
   StepWires how;
   how.carrier = carrier_of(value, {}, seed);
-  how.payload_B = payload_B_of(value);
+  how.payload = read_transport(value, {}, seed).payload();
   return how;
 }
 
@@ -104,7 +105,7 @@ TEST_CASE("steps as packets: the same seed gives the same picoseconds, another o
 TEST_CASE("steps as packets: more packets than are played are refused") {
   const LayoutCase step("dp2", cluster_of(rack_of(2)));
   StepWires how = packets("ideal");
-  how.payload_B = 0.1;  // gradients are more than 50 MB
+  how.payload = {.packet_B = 1};  // gradients are more than 50 MB
   CHECK_THROWS_WITH_AS(step.on(how), doctest::Contains("more than 100 million packets"),
                        InputError);
 }

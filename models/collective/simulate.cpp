@@ -109,7 +109,10 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
     options.log = question.log;
   }
   options.stopper = question.stopper;
-  if (wires) options.carrier = question.carrier;
+  if (wires) {
+    options.carrier = question.carrier;
+    answer.transport = question.transport;
+  }
   const Played played = play(program, cluster.network, options, question.starts);
   answer.time = played.last_end().since_start();
   answer.traffic = played.traffic;

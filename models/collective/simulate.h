@@ -37,8 +37,9 @@ struct CollectiveQuestion {
   std::optional<int> root;
   CollectiveOptions options;
   Fidelity fidelity = Fidelity::message;
-  MakeCarrier carrier = {};  // fidelity packet: of messages
-  Meanwhile meanwhile = {};  // fidelities flow and packet: on the wires
+  MakeCarrier carrier = {};    // on wires: of messages
+  std::string transport = {};  // its name
+  Meanwhile meanwhile = {};    // fidelities flow and packet: on the wires
   PathChoice path = PathChoice::fastest;
   MessageJitter jitter;
   std::vector<Time> starts;  // per worker; empty: all at 0
@@ -61,7 +62,8 @@ struct CollectiveAnswer {
   double algbw_GBps = 0;  // bytes over time, decimal
   double busbw_GBps = 0;  // algbw times what the operation must move per byte
   Fidelity fidelity = Fidelity::message;
-  std::string path;  // formula, symmetric, rounds, events, none
+  std::string transport = {};  // on wires: how messages were sent; empty: they shared them evenly
+  std::string path;            // formula, symmetric, rounds, events, none
   std::vector<std::string> warnings;
   WireUse wires;                      // fidelity flow
   std::vector<Candidate> candidates;  // auto: every algorithm looked at, best first

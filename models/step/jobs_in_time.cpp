@@ -48,8 +48,8 @@ JobsInTime::Player::Player(const JobsQuestion& question)
   for (const std::size_t worker : std::exchange(unsettled_, {}))
     own_clock_.plan(part, worker, workers_[worker].way.due());
   asynchronous_.begin();
-  if (payload_B() > 0 && !question_.schedules.empty())
-    check_packets(schedules_.packets(payload_B()), "or shorter messages");
+  if (!question_.schedules.empty())
+    check_packets(schedules_.packets(payload()), "or shorter messages");
   schedules_.begin();
 }
 
@@ -102,21 +102,21 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
 
 // Of this iteration, and of those behind it as if they were like it.
 void JobsInTime::Player::check_packets_from(const JobInPlay& job, int iteration) const {
-  const double payload_B = this->payload_B();
-  if (payload_B <= 0 || !job.job->question->cost.plays()) return;
+  const Payload payload = this->payload();
+  if (!payload.any() || !job.job->question->cost.plays()) return;
   const ParameterServers* servers = job.job->question->cost.servers();
   const int workers = job.workers();
   double packets = 0;
   for (std::size_t i = 0; i < job.step->messages_in(iteration); ++i) {
     if (servers == nullptr) {
       const Traffic traffic = traffic_of(*job.step->sent(iteration, i).program, workers);
-      packets += packets_of(static_cast<double>(traffic.messages), traffic.wire_B, payload_B);
+      packets += payload.packets(static_cast<double>(traffic.messages), traffic.wire_B);
     } else {
       const double pairs = 2.0 * (servers->dedicated ? workers : workers - 1);
       const Encoded& encoded = job.step->encoded(iteration, i);
       for (int transfer = 0; transfer < encoded.transfer_count; ++transfer) {
         const Bytes size = encoded.transfers[static_cast<std::size_t>(transfer)].size;
-        packets += packets_of(pairs, pairs * static_cast<double>(size.count()), payload_B);
+        packets += payload.packets(pairs, pairs * static_cast<double>(size.count()));
       }
     }
   }
@@ -132,7 +132,7 @@ void JobsInTime::Player::prepare_asynchronous(const JobInPlay& job, const Asynch
   const AsynchronousCycle cycle = asynchronous_cycle(question, question_.network, &job.places);
   const double parts =
       2.0 * cycle.servers.servers * job.workers() * (question.warm_up + question.iterations);
-  check_packets(packets_of(parts, parts * cycle.part_B, payload_B()), "iterations or workers");
+  check_packets(payload().packets(parts, parts * cycle.part_B), "iterations or workers");
   asynchronous_.add(jobs_.size() - 1, std::move(workers), job.workers());
 }
 

@@ -120,7 +120,7 @@ class JobsInTime::Player {
 
   // jobs_in_time.cpp
   std::unique_ptr<Carrier> make_carrier();
-  double payload_B() const { return carrier_ == nullptr ? 0 : carrier_->payload_B(); }
+  Payload payload() const { return carrier_ == nullptr ? Payload{} : carrier_->payload(); }
   void prepare(const TrainingJob& training);
   void prepare_asynchronous(const JobInPlay& job, const AsynchronousRule& rule);
   static double numbers_in(const IterationTimes& times, const StepInTime& step) {

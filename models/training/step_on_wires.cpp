@@ -98,30 +98,29 @@ double messages_of(const RankSchedule& schedule) {
 
 // Operations, messages or packets, in parts of as many as are simulated. `rings`: null: none is
 // quiet.
-double effort_of(const RankSchedule& schedule, const QuietRings* rings, double payload_B) {
+double effort_of(const RankSchedule& schedule, const QuietRings* rings, const Payload& payload) {
   const auto most_operations = static_cast<double>(most_gpu_operations);
   const double operations = static_cast<double>(schedule.operations().size()) / most_operations;
   const double messages = rings != nullptr ? rings->least_messages() : messages_of(schedule);
-  const double packets = payload_B > 0 ? schedule.packets(payload_B) : 0;
+  const double packets = packets_of(schedule, payload);
   if (messages > most_step_messages) refuse_messages();
   if (packets > most_step_messages)
     throw InputError("layout",
                      "its messages are more than 100 million packets, the most that are "
-                     "simulated; larger packets "
-                     "(\"ideal packet=1MiB\"), fewer GPUs, micro-batches or tokens, "
-                     "or fidelity flow, would fit");
+                     "simulated; " +
+                         fewer_packets("GPUs, micro-batches or tokens"));
   return std::max(operations, std::max(messages, packets) / most_step_messages);
 }
 
 // Rings go at once that have their wires to themselves, if that is asked for; played again as long
 // as it turns out that some have not.
-Replayed play_with_rings(Replay replay, bool has_rings, double payload_B, double& effort) {
+Replayed play_with_rings(Replay replay, bool has_rings, const Payload& payload, double& effort) {
   std::optional<QuietRings> rings;
   if (has_rings) rings.emplace(*replay.schedule, *replay.network, *replay.resources, replay.alpha);
   while (true) {
     replay.rings = rings && rings->are_any() ? &*rings : nullptr;
     if (replay.rings != nullptr) replay.most_messages = most_step_messages;
-    const double its = effort_of(*replay.schedule, replay.rings, payload_B);
+    const double its = effort_of(*replay.schedule, replay.rings, payload);
     try {
       Replayed replayed = play(replay);
       if (replay.rings != nullptr && replayed.stopped_by.empty() && rings->anew()) continue;
@@ -228,7 +227,7 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
                                          .records = wants_slices,
                                          .alike = alike.get(),
                                          .stopper = options.stopper},
-                                        has_rings, how.payload_B, played.effort);
+                                        has_rings, how.payload, played.effort);
     if (alike) spread(alike->stand_ins, gpus, replayed);
     played.least_delivered = std::min(played.least_delivered, replayed.least_delivered);
     if (!replayed.stopped_by.empty())

@@ -16,7 +16,7 @@ namespace sgdsim {
 struct StepWires {
   RouteChoice routes = {};
   MakeCarrier carrier = {};  // none: flows
-  double payload_B = 0;      // of a packet, where there are packets
+  Payload payload = {};      // of its packets
   Meanwhile meanwhile = {};
   bool wants_slices = false;
   Reduction reduction = Reduction::fitting;

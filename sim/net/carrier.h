@@ -12,6 +12,7 @@
 
 #include "sim/core/agenda.h"
 #include "sim/net/link_watch.h"
+#include "sim/net/packet_limit.h"
 #include "sim/net/resources.h"
 #include "sim/net/stuck.h"
 
@@ -63,8 +64,8 @@ class Carrier {
   virtual void open(std::span<const uint32_t> resources, bool is_open, Time now) = 0;
   // Messages that do not arrive if nothing else happens.
   virtual std::vector<Stranded> stranded() = 0;
-  // What a packet carries; 0: there are none.
-  virtual double payload_B() const { return 0; }
+  // What packets carry, where there are some.
+  virtual Payload payload() const { return {}; }
   // Bytes that each resource has carried until then, which is no earlier than what happened last.
   virtual std::vector<double> carried_B(Time now) const = 0;
   // From now on so much of what crosses these is lost, by chance. InputError where nothing is.

@@ -426,16 +426,9 @@ void Packets::look_for_ways_again(Time now) {
 
 // ---- conversations
 
-uint32_t Packets::payload_B(double size_B) const {
-  const uint32_t one = setup_.packet_B - setup_.header_B;
-  const double part_B =
-      std::min<double>(setup_.burst_B, size_B / static_cast<double>(setup_.bursts_of_message));
-  return one * std::max<uint32_t>(1, static_cast<uint32_t>(part_B / one));
-}
-
 Conversation::Conversation(Packets& packets, uint32_t number, const Parcel& parcel)
     : packets_(packets), number_(number), parcel_(parcel) {
-  const uint32_t full = packets.payload_B(parcel.size_B);
+  const uint32_t full = packets.payload().of(parcel.size_B);
   const double count = std::max(1.0, std::ceil(parcel.size_B / full));
   constexpr double most_of_message = 1U << 31U;
   if (count > most_of_message) throw InputError("", "a message of too many packets");

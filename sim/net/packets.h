@@ -39,9 +39,7 @@ struct PacketSetup {
   uint32_t packet_B = 1500;  // on the wire
   uint32_t header_B = 0;     // of that
   uint32_t answer_B = 64;
-  // Packets that follow each other go as one burst, of as many as these allow: at most so many
-  // bytes, and so large a part of its message. 0: each goes by itself.
-  uint32_t burst_B = 0;
+  uint32_t burst_B = 0;  // as of a payload (packet_limit.h)
   uint32_t bursts_of_message = 1;
   Spray spray = Spray::per_flow;
   QueueRules queues;
@@ -53,6 +51,8 @@ struct PacketSetup {
   using Connect =
       std::function<std::unique_ptr<Conversation>(Packets&, uint32_t number, const Parcel&)>;
   std::function<Connect()> transport;
+
+  Payload payload() const { return {packet_B - header_B, burst_B, bursts_of_message}; }
 };
 
 class Packets final : public Carrier {
@@ -60,8 +60,6 @@ class Packets final : public Carrier {
   Packets(Resources& wires, PacketSetup setup, Agenda& agenda, LinkWatch* watch);
   ~Packets() override;
 
-  // What the packets of a message carry, all but the last one.
-  uint32_t payload_B(double size_B) const;
   uint32_t send(const Parcel& parcel, Time now) override;
   Duration notice(const Leg& leg) const override { return leg.flight; }
   void want(uint32_t message, Time now) override;
@@ -73,7 +71,7 @@ class Packets final : public Carrier {
   void lose(std::span<const uint32_t> resources, double chance) override;
   std::shared_ptr<const PacketReport> report(Time end) const override;
   std::vector<Stranded> stranded() override;
-  double payload_B() const override { return setup_.packet_B - setup_.header_B; }
+  Payload payload() const override { return setup_.payload(); }
   std::vector<double> carried_B(Time now) const override;
 
   const PacketSetup& setup() const { return setup_; }

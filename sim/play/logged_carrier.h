@@ -50,7 +50,7 @@ class LoggedCarrier : public Carrier {
     carrier_->open(resources, is_open, now);
   }
   std::vector<Stranded> stranded() override { return carrier_->stranded(); }
-  double payload_B() const override { return carrier_->payload_B(); }
+  Payload payload() const override { return carrier_->payload(); }
   std::vector<double> carried_B(Time now) const override { return carrier_->carried_B(now); }
   void lose(std::span<const uint32_t> resources, double chance) override {
     carrier_->lose(resources, chance);

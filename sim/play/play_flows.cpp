@@ -60,7 +60,7 @@ class FlowsPlayer {
   void check_packets_of_flows() const {
     double packets = 0;
     for (const PlainFlow& flow : question_.flows)
-      packets += packets_of(1, static_cast<double>(flow.size.count()), carrier_->payload_B());
+      packets += carrier_->payload().packets(1, static_cast<double>(flow.size.count()));
     check_packets(packets, "or shorter flows");
   }
 

@@ -227,12 +227,11 @@ class CallListPlayer {
   }
 
   void check_packets_of_calls() const {
-    if (carrier_ == nullptr || carrier_->payload_B() <= 0) return;
+    if (carrier_ == nullptr || !carrier_->payload().any()) return;
     double packets = 0;
     for (const Call& call : calls_) {
       const Traffic traffic = traffic_of(*call.program, call.network->workers());
-      packets +=
-          packets_of(static_cast<double>(traffic.messages), traffic.wire_B, carrier_->payload_B());
+      packets += carrier_->payload().packets(static_cast<double>(traffic.messages), traffic.wire_B);
     }
     check_packets(packets, "bytes or ranks");
   }

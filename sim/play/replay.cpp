@@ -49,8 +49,8 @@ class Replayer {
 
  private:
   void play_all() {
-    if (carrier_ && carrier_->payload_B() > 0)
-      check_packets(replay_.schedule->packets(carrier_->payload_B()), "or shorter messages");
+    if (carrier_)
+      check_packets(packets_of(*replay_.schedule, carrier_->payload()), "or shorter messages");
     traffic_.begin();
     ranks_.begin();
     Clockwork clockwork(clock_, ranks_, calls_, traffic_);
@@ -83,5 +83,11 @@ class Replayer {
 }  // namespace
 
 Replayed play(const Replay& replay) { return Replayer(replay).play(); }
+
+double packets_of(const RankSchedule& schedule, const Payload& payload) {
+  if (!payload.any()) return 0;
+  return schedule.sum_of(
+      [&payload](double messages, double size_B) { return payload.packets(messages, size_B); });
+}
 
 }  // namespace sgdsim

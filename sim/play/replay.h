@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "sim/core/stopper.h"
+#include "sim/net/packet_limit.h"
 #include "sim/net/resources.h"
 #include "sim/net/stuck.h"
 #include "sim/play/quiet_rings.h"
@@ -94,5 +95,8 @@ struct Replay {
   Stopper* stopper = nullptr;
 };
 Replayed play(const Replay& replay);
+
+// What a schedule takes in packets; 0: there are none.
+double packets_of(const RankSchedule& schedule, const Payload& payload);
 
 }  // namespace sgdsim

@@ -50,7 +50,7 @@ class SchedulesInTime {
   bool has_ended(std::size_t schedule) const;
   Time end_of(std::size_t schedule) const;
   Time end() const;  // of all that have ended
-  double packets(double payload_B) const { return all_.packets(payload_B); }
+  double packets(const Payload& payload) const { return packets_of(all_, payload); }
   double least_delivered() const {
     return std::min(ranks_.least_delivered(), calls_in_time_.least_delivered());
   }

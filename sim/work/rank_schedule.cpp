@@ -196,15 +196,14 @@ Traffic RankSchedule::traffic() const {
   return sum;
 }
 
-double RankSchedule::packets(double payload_B) const {
-  double packets = 0;
+double RankSchedule::sum_of(const std::function<double(double messages, double size_B)>& of) const {
+  double sum = 0;
   for (const RankOperation& one : operations_)
-    if (one.verb == RankVerb::send)
-      packets += std::max(1.0, std::ceil(static_cast<double>(one.amount) / payload_B));
+    if (one.verb == RankVerb::send) sum += of(1, static_cast<double>(one.amount));
   for_each_call(*this, [&](const Traffic& call) {
-    packets += std::max(static_cast<double>(call.messages), call.wire_B / payload_B);
+    sum += of(static_cast<double>(call.messages), call.wire_B);
   });
-  return packets;
+  return sum;
 }
 
 }  // namespace sgdsim

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -108,8 +109,8 @@ class RankSchedule {
 
   // What sends and calls put on the wires.
   Traffic traffic() const;
-  // Of all messages, if each carries so much; at least one for each message.
-  double packets(double payload_B) const;
+  // The sum of this over each send, and over the messages of each call together.
+  double sum_of(const std::function<double(double messages, double size_B)>& of) const;
 
  private:
   std::vector<RankOperation> operations_;

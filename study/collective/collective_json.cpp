@@ -8,6 +8,7 @@
 #include "study/collective/nccl_answer.h"
 #include "study/collective/ranges.h"
 #include "study/shell_word.h"
+#include "study/transport_choice.h"
 #include "study/wire_use.h"
 #include "topologies/wiring.h"
 
@@ -155,6 +156,7 @@ Fields answer_fields(const CollectiveAnswer* answer, const std::optional<NcclTab
                 {"fidelity", if_answered(is.fidelity),
                  "how much was simulated: a published formula, every message, every message as a "
                  "flow, or every packet"},
+                transport_taken_field(is.transport),
                 Field("path", if_answered(is.path),
                       "which engine computed it; all give the same picosecond")
                     .like(schema_of_paths)} +

@@ -261,9 +261,10 @@ CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::
 
 TrafficFile put_on(const Cluster& cluster, const CollectiveArguments& arguments,
                    CollectiveQuestion& question) {
-  const Json transport = transport_on(cluster, question.fidelity, question.options.routing,
-                                      transport_in(arguments.transport));
-  question.carrier = carrier_of(Value(transport, "--transport", ""), {}, seed_of(arguments));
+  Sent sent = sent_on(cluster, question.fidelity, {question.options.routing, seed_of(arguments)},
+                      transport_in(arguments.transport));
+  question.carrier = std::move(sent.carrier);
+  question.transport = std::move(sent.transport);
   if (arguments.traffic.empty()) return {};
   return read_meanwhile(arguments.traffic, "--traffic", cluster,
                         *wires_of(cluster, question.options, question.jitter.seed));

@@ -7,6 +7,7 @@
 #include "study/collective/nccl_answer.h"
 #include "study/sweep/columns.h"
 #include "study/table.h"
+#include "study/transport_choice.h"
 #include "study/wire_use.h"
 #include "topologies/cluster_file.h"
 
@@ -31,7 +32,7 @@ void print_point(std::ostream& out, const CollectivePoint& point) {
     table.add({"messages", std::to_string(answer.traffic.messages)});
     table.add({"bytes on the wire", short_size(answer.traffic.wire_B)});
   }
-  table.add({"fidelity", std::string(name_of(answer.fidelity)) + " (" + answer.path + ")"});
+  table.add({"fidelity", sent_text(answer.fidelity, answer.transport) + " (" + answer.path + ")"});
   table.print(out, 2);
   if (point.reducing && *point.reducing * 2 > answer.time)
     out << "\nMost of this time is adding up values: the cluster's fields `reduce`, or --gamma\n";

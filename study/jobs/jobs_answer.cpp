@@ -228,7 +228,7 @@ Fields together_fields(const JobsFile& file, const int& workers, const std::stri
              Field("fidelity", std::string(is_packets ? "packet" : "flow"),
                    "at which level jobs were simulated")
                  .one_of({"flow", "packet"}),
-             Field("transport", file.transport, "fidelity packet: how packets were sent").if_any(),
+             transport_taken_field(file.transport),
              routing_taken_field(routing),
              Field("end_us", answer.end.us(), "the end of the last message of a job").at_least(0),
              {"jobs", std::move(jobs), "each job, in the order of the file"},
@@ -256,7 +256,7 @@ Fields together_fields(const JobsFile& file, const int& workers, const std::stri
 Json to_json(const JobsAnswer& answer) {
   const JobsFile& file = answer.file;
   const std::string routing =
-      file.transport.empty() ? std::string(name_of(file.routes.routing)) : std::string();
+      file.fidelity == Fidelity::packet ? std::string() : std::string(name_of(file.routes.routing));
   return written(together_fields(file, file.cluster.network.workers(), routing, answer));
 }
 Json schema_of_jobs_results() { return record_schema(together_fields({}, 0, {}, {})); }

@@ -303,9 +303,9 @@ JobsFile read_whole(const Json& json, const std::string& file,
   jobs.fidelity = given.fidelity.value_or(given.transport ? Fidelity::packet : Fidelity::flow);
   if (given.routing && jobs.fidelity == Fidelity::packet)
     (given.transport ? *given.transport : root).fail(packets_have_spray);
-  const Sent sent = sent_on(jobs.cluster, jobs.fidelity, jobs.routes, given.transport, root);
-  if (jobs.fidelity == Fidelity::packet) jobs.transport = sent.transport;
-  jobs.carrier = sent.carrier;
+  Sent sent = sent_on(jobs.cluster, jobs.fidelity, jobs.routes, given.transport, root);
+  jobs.transport = std::move(sent.transport);
+  jobs.carrier = std::move(sent.carrier);
   FreeWorkers free(jobs.cluster);
   const Value& list = *given.jobs;
   if (list.items().empty()) list.fail("no jobs");

@@ -30,7 +30,7 @@ struct JobsFile {
   std::vector<PlainFlow> traffic;
   std::vector<WireChange> changes;
   Fidelity fidelity = Fidelity::flow;  // or packet
-  std::string transport;               // of packets
+  std::string transport;               // empty: messages share wires evenly
   MakeCarrier carrier;
   UsualReach reach = {};  // that was written into the cluster
 };

@@ -3,6 +3,7 @@
 #include "models/training/near_layouts.h"
 #include "study/layout/layout_output.h"
 #include "study/layout/step_residuals.h"
+#include "study/transport_choice.h"
 #include "study/wire_use.h"
 
 namespace sgdsim {
@@ -373,8 +374,7 @@ Fields layout_fields(const LayoutQuestion& question, const LayoutAnswer& answer,
                    "layouts that were simulated: those that are fastest in closed form; on "
                    "wires, the fastest of these by passes")
                  .at_least(1),
-             Field("transport", question.transport, "fidelity packet: the name of the transport")
-                 .if_any(),
+             transport_taken_field(question.transport),
              {"algorithms",
               question.algorithms.is_usual() ? std::nullopt
                                              : std::optional(ToldAlgorithms{question.algorithms}),

@@ -38,7 +38,7 @@ struct LayoutQuestion {
   LayoutPlay play = {};
   StepWires wires = {};  // fidelities flow and packet
   TrafficFile traffic = {};
-  std::string transport = {};  // fidelity packet
+  std::string transport = {};  // on wires; empty: messages share them evenly
   // The cluster as its file has it, with settings, for questions about others like it.
   Json cluster_json = {};
   UsualReach reach = {};  // that was written into it

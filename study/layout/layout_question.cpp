@@ -6,7 +6,6 @@
 
 #include "models/training/memory.h"
 #include "models/training/transformer_file.h"
-#include "models/transport/transport.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "sim/core/refusal.h"
@@ -189,14 +188,10 @@ void read_wires(const LayoutWords& words, LayoutQuestion& question) {
   if (words.seed) wires.routes.seed = *words.seed;
   if (!words.routing.empty()) wires.routes.routing = routing_named(words.routing, "--routing");
   const Cluster& cluster = question.cluster.cluster;
-  const Json json =
-      transport_on(cluster, question.fidelity, wires.routes.routing, transport_in(words.transport));
-  if (!json.is_null()) {
-    const Value transport(json, "--transport", "");
-    wires.carrier = carrier_of(transport, {}, wires.routes.seed);
-    wires.payload_B = payload_B_of(transport);
-    if (question.fidelity == Fidelity::packet) question.transport = name_of_transport(transport);
-  }
+  Sent sent = sent_on(cluster, question.fidelity, wires.routes, transport_in(words.transport));
+  wires.carrier = std::move(sent.carrier);
+  wires.payload = sent.payload;
+  question.transport = std::move(sent.transport);
   if (words.traffic.empty()) return;
   question.traffic =
       read_meanwhile(words.traffic, "--traffic", cluster, *cluster.wires(wires.routes));

@@ -294,6 +294,8 @@ ReplayAnswer answer_replay(const ReplayWords& words, bool records, const Watch& 
   const std::optional<Cluster> cluster = cluster_of(words, ranks);
   ReplayWires wires;
   set_messages(words, cluster, wires, question);
+  answer.fidelity = fidelity_named(words.fidelity, "--fidelity");
+  answer.transport = wires.transport;
   const Network by_parameters = Network::uniform(
       static_cast<int>(ranks), {question.costs.flight, question.costs.per_byte, {}});
   ChakraQuestion chakra;
@@ -335,6 +337,8 @@ Fields replayed_fields(const ReplayAnswer& answer, const RankSchedule& schedule,
       {"schedule", answer.name,
        "the file that was simulated; of several files the first one, and how many more"},
       Field("ranks", schedule.ranks(), "how many ranks it has").at_least(1),
+      {"fidelity", answer.fidelity, "at which level it was simulated"},
+      transport_taken_field(answer.transport),
       {"complete", answer.problem.empty(),
        "whether all operations have ended and all messages were received: false if the schedule is "
        "stuck, or was stopped by a limit"},

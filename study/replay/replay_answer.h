@@ -16,6 +16,8 @@ Fields replay_fields(ReplayWords& words);
 
 struct ReplayAnswer {
   std::string name;  // of the file
+  Fidelity fidelity = Fidelity::message;
+  std::string transport = {};  // on wires; empty: messages share them evenly
   std::optional<RankSchedule> goal;
   std::optional<ChakraSchedule> chakra;
   std::optional<Replayed> played;  // nothing: it cannot be played

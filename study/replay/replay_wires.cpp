@@ -43,9 +43,10 @@ void set_wires(const ReplayWords& words, const std::optional<Cluster>& cluster, 
   if (!words.routing.empty()) routes.routing = routing_named(words.routing, "--routing");
   all.wires = cluster->wires(routes);
   question.resources = all.wires.get();
-  const Json transport = transport_on(*cluster, fidelity_named(words.fidelity, "--fidelity"),
-                                      routes.routing, transport_in(words.transport));
-  question.carrier = carrier_of(Value(transport, "--transport", ""), {}, routes.seed);
+  Sent sent = sent_on(*cluster, fidelity_named(words.fidelity, "--fidelity"), routes,
+                      transport_in(words.transport));
+  question.carrier = std::move(sent.carrier);
+  all.transport = std::move(sent.transport);
   if (words.traffic.empty()) return;
   all.traffic = read_meanwhile(words.traffic, "--traffic", *cluster, *all.wires);
   question.meanwhile = all.traffic.meanwhile();

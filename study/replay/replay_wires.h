@@ -40,6 +40,7 @@ struct ReplayWords {
 
 struct ReplayWires {
   std::unique_ptr<Resources> wires;  // null: messages do not share any
+  std::string transport;             // empty: messages share them evenly
   TrafficFile traffic;
 };
 

@@ -369,10 +369,11 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
                             " does not exist: there are " +
                             std::to_string(experiment.cluster.network.workers()));
   }
-  experiment.carrier =
+  Sent sent =
       sent_on(experiment.cluster, experiment.fidelity,
-              {experiment.cost.job().options.routing, experiment.seed}, given.transport, root)
-          .carrier;
+              {experiment.cost.job().options.routing, experiment.seed}, given.transport, root);
+  experiment.carrier = std::move(sent.carrier);
+  experiment.transport = std::move(sent.transport);
   if (given.traffic && !is_none(*given.traffic)) read_traffic_of(experiment, *given.traffic);
 }
 

@@ -40,7 +40,8 @@ struct Experiment {
   WorkerModel workers;
   std::optional<Convergence> convergence;
   Fidelity fidelity = Fidelity::message;
-  MakeCarrier carrier;                         // fidelity packet
+  MakeCarrier carrier;                         // on wires; none: messages share them evenly
+  std::string transport;                       // its name
   std::shared_ptr<const TrafficFile> traffic;  // fidelities flow and packet: of others; or null
   int iterations = 1;
   int warm_up = 2;

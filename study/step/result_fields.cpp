@@ -11,6 +11,7 @@
 #include "study/step/recorded.h"
 #include "study/step/result_json.h"
 #include "study/step/warnings.h"
+#include "study/transport_choice.h"
 #include "study/version.h"
 #include "study/wire_use.h"
 
@@ -290,6 +291,7 @@ Fields result_rest(const Experiment& experiment, const StepResult& result,
                 {"messages", result.messages,
                  "the gradient messages of the last iteration, in the order in which they went"},
                 critical_field(&result)} +
+         Fields{transport_taken_field(experiment.transport)} +
          use_fields_if_any(result.wires.kinds.empty() ? nullptr : &result.wires) +
          Fields{
              queues_field(packets, packets != nullptr

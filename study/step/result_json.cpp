@@ -13,6 +13,7 @@
 #include "study/step/reason.h"
 #include "study/step/warnings.h"
 #include "study/table.h"
+#include "study/transport_choice.h"
 #include "study/version.h"
 #include "study/wire_use.h"
 
@@ -98,8 +99,8 @@ void print_result(std::ostream& out, const Experiment& experiment, const StepRes
   const std::string title = experiment.name.empty() ? experiment.trace.name : experiment.name;
   out << title << ": " << (experiment.method.empty() ? "" : experiment.method + ", ")
       << experiment.strategy.name << " over " << experiment.collective << ", "
-      << experiment.cluster.network.workers() << " workers, " << name_of(experiment.fidelity)
-      << " (" << result.path << ")\n";
+      << experiment.cluster.network.workers() << " workers, "
+      << sent_text(experiment.fidelity, experiment.transport) << " (" << result.path << ")\n";
   if (!experiment.strategy.about.empty()) out << experiment.strategy.about << '\n';
   out << '\n';
   Table table({"", "", "", ""});

@@ -69,26 +69,23 @@ TrafficHead head_of(const TrafficWords& words, const TrafficAnswer& answer,
                    .routing = {},
                    .is_complete = !answer.is_stuck(),
                    .flows = answer.file.flows.size()};
-  if (words.fidelity == "packet")
-    head.transport = asked.transport["name"].get<std::string>();
-  else
-    head.routing = std::string(name_of(asked.routes.routing));
+  if (!asked.transport.is_null()) head.transport = asked.transport["name"].get<std::string>();
+  if (words.fidelity != "packet") head.routing = std::string(name_of(asked.routes.routing));
   return head;
 }
 
 Fields told_fields(const TrafficHead& head, const Completion& completion) {
-  return Fields{
-             answer_kind("sgdsim/completion/1"),
-             {"traffic", head.traffic, "name of the traffic"},
-             {"cluster", head.cluster, "name of the cluster"},
-             Field("workers", head.workers, "workers of the cluster").at_least(2),
-             Field("fidelity", head.fidelity, "at which level it was simulated")
-                 .one_of({"flow", "packet"}),
-             Field("transport", head.transport, "fidelity packet: how packets were sent").if_any(),
-             routing_taken_field(head.routing),
-             {"complete", head.is_complete,
-              "whether all flows have ended: false if some never arrive"},
-             Field("flow_count", head.flows, "how many flows there are").at_least(1)} +
+  return Fields{answer_kind("sgdsim/completion/1"),
+                {"traffic", head.traffic, "name of the traffic"},
+                {"cluster", head.cluster, "name of the cluster"},
+                Field("workers", head.workers, "workers of the cluster").at_least(2),
+                Field("fidelity", head.fidelity, "at which level it was simulated")
+                    .one_of({"flow", "packet"}),
+                transport_taken_field(head.transport),
+                routing_taken_field(head.routing),
+                {"complete", head.is_complete,
+                 "whether all flows have ended: false if some never arrive"},
+                Field("flow_count", head.flows, "how many flows there are").at_least(1)} +
          fields_of(completion);
 }
 

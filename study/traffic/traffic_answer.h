@@ -33,8 +33,8 @@ struct TrafficHead {
   std::string cluster;
   int workers = 0;
   std::string fidelity;
-  std::string transport;  // fidelity packet
-  std::string routing;    // else
+  std::string transport;  // empty: flows share wires evenly
+  std::string routing;    // but at fidelity packet
   bool is_complete = true;
   std::size_t flows = 0;
 };
