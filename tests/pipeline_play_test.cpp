@@ -172,8 +172,9 @@ class Relaxed {
           const int64_t next = position + (is_backward ? -1 : 1);
           Time there = end;
           if (next >= 0 && next < way_length(layout_)) {
-            if (place_on_way(layout_, way, next).rank != rank) {
-              there = std::max(out[is_backward ? 1 : 0], end) + work_.send;
+            if (const int64_t to = place_on_way(layout_, way, next).rank; to != rank) {
+              there = std::max(out[is_backward ? 1 : 0], end) +
+                      work_.sends[boundary_between(rank, to, work_.sends.size())];
               out[is_backward ? 1 : 0] = there;
               if (work_.sends_keep_rank) free = std::max(free, there);
             }
@@ -240,7 +241,7 @@ PipelineWork random_work(Random& random) {
   if (is_v) m += 2 * p - 1;
   PipelineWork work = alike(pipeline(schedule, p, v, m), {});
   for (ChunkWork& one : work.chunks) one = chunk(draw(0, 9), draw(0, 9), draw(0, 9));
-  work.send = Duration::us(draw(0, 4));
+  for (int64_t i = 0; i < p; ++i) work.sends.push_back(Duration::us(draw(0, 4)));
   work.sends_keep_rank = draw(0, 1) == 1;
   return work;
 }
@@ -266,7 +267,7 @@ TEST_CASE("passes: random pipelines end when relaxing says so, and alike replica
 // of the second replica at half speed: 2 + 1 + 4 + 6 + 1 + 3 = 17, and only there.
 TEST_CASE("passes: a slow rank, by hand") {
   PipelineWork work = alike(pipeline(PipelineSchedule::one_f_one_b, 2, 1, 1), chunk(2, 2, 1));
-  work.send = Duration::us(1);
+  work.sends = {Duration::us(1)};
   std::vector<PassSlice> slices;
   CHECK(play(work, &slices).time == Duration::us(12));
   CHECK(slices.size() == 6);  // 4 passes, 2 sends

@@ -213,13 +213,6 @@ GroupTimes::Busy GroupTimes::busy_in_ring(const RankGroup& group, double sent_B)
           edges.crosses ? sent_B * edges.across_s_per_B / real(edges.per_node) : 0};
 }
 
-GroupTimes::Busy GroupTimes::busy_to_next(const RankGroup& group, double sent_B) {
-  if (group.size <= 1 || sent_B <= 0) return {};
-  const Edges& edges = edges_of(group, sent_B);
-  return {edges.has_inside ? sent_B * edges.inside_s_per_B : 0,
-          edges.crosses ? sent_B * edges.across_s_per_B : 0};
-}
-
 GroupTimes::Busy GroupTimes::busy_directly(const RankGroup& group, double sent_B) {
   if (group.size <= 1 || sent_B <= 0) return {};
   const double others = real(group.size - 1);
@@ -269,11 +262,79 @@ double GroupTimes::closed_form_s(const Algorithm& algorithm, Operation operation
                                       " is known for " + std::to_string(group.size) + " ranks");
 }
 
-double GroupTimes::send_s(const RankGroup& group, double bytes) {
-  if (group.size <= 1 || bytes <= 0) return 0;
-  const Edges& edges = edges_of(group, bytes);
-  return std::max(edges.has_inside ? edges.inside_latency_s + bytes * edges.inside_s_per_B : 0,
-                  edges.crosses ? edges.across_latency_s + bytes * edges.across_s_per_B : 0);
+// ---- what members send to the next one
+
+template <class F>
+void GroupTimes::for_each_send(const RankGroup& group, bool goes_around, const F& f) const {
+  const int64_t sends = group.size - (goes_around ? 0 : 1);
+  for_each_group(group, [&](int64_t first) {
+    for (int64_t member = 0; member < sends; ++member)
+      f(member, static_cast<int>(first + member * group.stride),
+        static_cast<int>(first + (member + 1) % group.size * group.stride));
+  });
+}
+
+int GroupTimes::most_sends_on_a_way(const RankGroup& group, const SharedWays& shared,
+                                    bool goes_around) const {
+  std::vector<int> out(shared.count(static_cast<int>(gpus_)));
+  std::vector<int> in(out.size());
+  for_each_send(group, goes_around, [&](int64_t, int from, int to) {
+    if (!shared.carries(from, to)) return;
+    ++out[shared.way_out(from, to)];
+    ++in[shared.way_in(to)];
+  });
+  return std::max(
+      {1, *std::max_element(out.begin(), out.end()), *std::max_element(in.begin(), in.end())});
+}
+
+std::vector<GroupTimes::Way> GroupTimes::find_ways(const RankGroup& group, const Network& network,
+                                                   bool goes_around) const {
+  const int per_node = cluster_->workers_per_node;
+  std::vector<int> loads;
+  for (const SharedWays& shared : network.shared_ways())
+    loads.push_back(most_sends_on_a_way(group, shared, goes_around));
+  std::vector<Way> ways(at(group.size - (goes_around ? 0 : 1)));
+  for_each_send(group, goes_around, [&](int64_t member, int from, int to) {
+    const PairCost cost = network.between(from, to);
+    const bool crosses = from / per_node != to / per_node;
+    const PerByte rate =
+        crosses ? network.through_ways(cost.per_byte, from, to, loads) : cost.per_byte;
+    Way& way = ways[at(member)];
+    way.latency_s = std::max(way.latency_s, cost.start_up().s());
+    way.s_per_B = std::max(way.s_per_B, rate.ps() * 1e-12);
+    way.crosses = way.crosses || crosses;
+  });
+  return ways;
+}
+
+const std::vector<GroupTimes::Way>& GroupTimes::ways_of(const RankGroup& group, double message_B,
+                                                        bool goes_around) {
+  const Network& network = cluster_->network;
+  const double start = network.has_bands() ? band_start(network, message_B) : 0;
+  const auto key = std::tuple(start, group.stride, group.size, goes_around);
+  const auto found = known_ways_.find(key);
+  if (found != known_ways_.end()) return found->second;
+  return known_ways_.emplace(key, find_ways(group, network.at_size(message_B), goes_around))
+      .first->second;
+}
+
+std::vector<double> GroupTimes::sends_s(const RankGroup& group, double bytes, bool goes_around) {
+  std::vector<double> sends;
+  if (group.size <= 1 || bytes <= 0) return sends;
+  for (const Way& way : ways_of(group, bytes, goes_around))
+    sends.push_back(way.latency_s + bytes * way.s_per_B);
+  return sends;
+}
+
+std::vector<GroupTimes::Busy> GroupTimes::busy_to_next(const RankGroup& group, double sent_B,
+                                                       bool goes_around) {
+  std::vector<Busy> all;
+  if (group.size <= 1 || sent_B <= 0) return all;
+  for (const Way& way : ways_of(group, sent_B, goes_around)) {
+    const double busy_s = sent_B * way.s_per_B;
+    all.push_back(way.crosses ? Busy{0, busy_s} : Busy{busy_s, 0});
+  }
+  return all;
 }
 
 }  // namespace sgdsim

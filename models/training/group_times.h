@@ -86,9 +86,10 @@ class GroupTimes {
   };
   Busy busy_in_ring(const RankGroup& group, double sent_B);
   Busy busy_directly(const RankGroup& group, double sent_B);
-  Busy busy_to_next(const RankGroup& group, double sent_B);  // in one way, as stages send
-  // From each member to the next.
-  double send_s(const RankGroup& group, double bytes);
+  // What each member of the groups of a kind sends to the next one, at once in all groups; the last
+  // one to the first, if that is asked for. In order; where groups differ, the slowest of each.
+  std::vector<double> sends_s(const RankGroup& group, double bytes, bool goes_around);
+  std::vector<Busy> busy_to_next(const RankGroup& group, double sent_B, bool goes_around);
 
  private:
   // The slowest edges of a kind of group, alone and as part of a ring.
@@ -110,6 +111,12 @@ class GroupTimes {
       return crosses && are_even() ? (rings - 1) / rings : 1;
     }
   };
+  // From a member to the next one, where the kind of group is slowest.
+  struct Way {
+    double latency_s = 0;
+    double s_per_B = 0;
+    bool crosses = false;
+  };
   struct Answer {
     const Algorithm* algorithm = nullptr;
     double seconds = 0;
@@ -124,10 +131,16 @@ class GroupTimes {
   double closed_form_s(const Algorithm& algorithm, Operation operation, const RankGroup& group,
                        double whole_B);
   Edges find_edges(const RankGroup& group, const Network& network) const;
+  const std::vector<Way>& ways_of(const RankGroup& group, double message_B, bool goes_around);
+  std::vector<Way> find_ways(const RankGroup& group, const Network& network,
+                             bool goes_around) const;
+  int most_sends_on_a_way(const RankGroup& group, const SharedWays& shared, bool goes_around) const;
   std::vector<int> loads_of(const RankGroup& group, const Network& network) const;
   int most_on_a_way(const RankGroup& group, const SharedWays& shared) const;
   template <class F>
   void for_each_group(const RankGroup& group, const F& f) const;
+  template <class F>
+  void for_each_send(const RankGroup& group, bool goes_around, const F& f) const;
 
   const Cluster* cluster_;
   int64_t gpus_;
@@ -135,6 +148,7 @@ class GroupTimes {
   std::optional<NcclBox> nccl_;                                       // found when it is asked for
   std::map<std::pair<int64_t, int64_t>, NcclMachine> communicators_;  // of groups
   std::map<std::pair<double, std::pair<int64_t, int64_t>>, Edges> known_;  // by band of sizes
+  std::map<std::tuple<double, int64_t, int64_t, bool>, std::vector<Way>> known_ways_;
   // Of closed forms: what was asked, and what takes least.
   std::map<std::tuple<Operation, int64_t, int64_t, double>, Answer> answers_;
 };

@@ -74,23 +74,39 @@ bool splits_or_overlaps(const Layout& layout) {
          layout.schedule != PipelineSchedule::gpipe;
 }
 
+// What a rank sends forward and back; at an end of the pipeline its neighbour sends as it would.
+struct OwnSends {
+  double forward_s = 0;
+  double backward_s = 0;
+};
+OwnSends sends_of(const Layout& layout, const StageSends& sends, int64_t rank) {
+  if (sends.seconds.empty()) return {};
+  return {sends.seconds[at(std::min(rank, layout.pipeline - 2))],
+          sends.seconds[at(std::max<int64_t>(rank - 1, 0))]};
+}
+
 // Of the sends of a micro-batch to both neighbours, what nothing hides. They lie under the
 // computing of other chunks, under gradients of weights that can wait, or under passes of the other
 // way.
-double exposed_sends_s(const Layout& layout, const PricedStage& stage, double send_s) {
+double exposed_sends_s(const Layout& layout, const PricedStage& stage, const StageSends& sends,
+                       const OwnSends& own) {
   const double chunks = real(layout.chunks);
   switch (layout.schedule) {
     case PipelineSchedule::zb1p:
-      return (1 - 1 / real(layout.pipeline)) * std::max(0.0, 2 * send_s - stage.passes.weight_s);
+      return (1 - 1 / real(layout.pipeline)) *
+             std::max(0.0, own.forward_s + own.backward_s - stage.passes.weight_s);
     case PipelineSchedule::dualpipe:
-      return 2 * std::max(0.0, send_s - stage.passes.overlapped_s);
+      return std::max(0.0, own.forward_s - stage.passes.overlapped_s) +
+             std::max(0.0, own.backward_s - stage.passes.overlapped_s);
     default: {
-      // In turn with a pass of each way; beyond half of both, what goes around is late as well.
-      const double sent = chunks * send_s;
-      const double half = (stage.passes.forward_s + stage.passes.backward_s) / 2;
+      // In turn with a pass of each way; beyond half of both, what goes around is late as well. A
+      // slower one among them keeps its wire.
+      const double sent = chunks * sends.mean_s();
+      const double both = stage.passes.forward_s + stage.passes.backward_s;
       const double shorter = std::min(stage.passes.forward_s, stage.passes.backward_s);
-      return (1 - 1 / chunks) * std::max(0.0, std::min(sent, half) - shorter) +
-             std::max(0.0, sent - half);
+      const double late = (1 - 1 / chunks) * std::max(0.0, std::min(sent, both / 2) - shorter) +
+                          std::max(0.0, sent - both / 2);
+      return std::max(late, chunks * sends.slowest_s() - both);
     }
   }
 }
@@ -104,19 +120,21 @@ double passes_to_fill(const Layout& layout) {
   return goes_around(layout) ? real((layout.chunks - 1) * layout.pipeline) : 0;
 }
 
-// How often a rank waits for what it sends, in the passes of all micro-batches, where it does: one
-// at an end of the pipeline sends one way only.
-double sends_of_rank(const Layout& layout, int64_t rank) {
+// What a rank waits for what it sends, in the passes of all micro-batches, where it does: one at an
+// end of the pipeline sends one way only.
+double kept_by_sends_s(const Layout& layout, const OwnSends& own, int64_t rank) {
   const double count = real(layout.micro_batches);
-  if (layout.schedule == PipelineSchedule::gpipe) return 2 * (count - 1);
-  const bool is_end = rank == 0 || rank == layout.pipeline - 1;
-  return is_end ? count - 1 : std::max(0.0, 2 * (count - 1) - 1);
+  if (layout.schedule == PipelineSchedule::gpipe)
+    return (count - 1) * (own.forward_s + own.backward_s);
+  if (rank == 0) return (count - 1) * own.forward_s;
+  if (rank == layout.pipeline - 1) return (count - 1) * own.backward_s;
+  return (count - 1) * own.forward_s + std::max(0.0, count - 2) * own.backward_s;
 }
 
 // Fills the parts that the micro-batches and the pipeline take. `all`: one micro-batch through all
 // stages.
 void add_pipeline(const TrainingStep& step, const PricedStage& stage, const PassSeconds& all,
-                  HybridStep& result) {
+                  const StageSends& sends, HybridStep& result) {
   const Layout& layout = step.layout;
   const double count = real(layout.micro_batches);
   PassTimes both = stage.times.forward;
@@ -141,17 +159,23 @@ void add_pipeline(const TrainingStep& step, const PricedStage& stage, const Pass
   if (layout.pipeline == 1) return;
   const double filling = passes_to_fill(layout);
   // What a pass waits for its exchanges it has waited for what is sent to it.
-  const double of_pair = std::max(0.0, result.send_s - stage.longer.forward_waits_s) +
-                         std::max(0.0, result.send_s - stage.longer.backward_waits_s);
-  const double ends = real(layout.pipeline - 1) * of_pair;
+  const auto of_pair = [&](double send_s) {
+    return std::max(0.0, send_s - stage.longer.forward_waits_s) +
+           std::max(0.0, send_s - stage.longer.backward_waits_s);
+  };
+  double ends = 0;
+  for (int64_t rank = 0; rank + 1 < layout.pipeline; ++rank)
+    ends += of_pair(sends.seconds[at(rank)]);
+  const OwnSends own = sends_of(layout, sends, result.slowest_stage);
   if (sends_keep_rank(layout)) {
-    parts.sends = ends + sends_of_rank(layout, result.slowest_stage) * result.send_s;
+    parts.sends = ends + kept_by_sends_s(layout, own, result.slowest_stage);
   } else {
     const double alternating = goes_around(layout) ? count - filling / real(layout.chunks) : count;
-    const double steady = alternating * exposed_sends_s(layout, stage, result.send_s);
-    parts.sends = ends + steady + filling * of_pair;
-    result.hidden.sends =
-        std::max(0.0, count * 2 * real(layout.chunks) * result.send_s - steady - filling * of_pair);
+    const double steady = alternating * exposed_sends_s(layout, stage, sends, own);
+    const double fills = filling * of_pair(sends.mean_s());
+    parts.sends = ends + steady + fills;
+    const double sent = goes_around(layout) ? 2 * sends.mean_s() : own.forward_s + own.backward_s;
+    result.hidden.sends = std::max(0.0, count * real(layout.chunks) * sent - steady - fills);
   }
   parts.bubble = bubble_s(layout, waited_for(layout, stage.passes, all));
   if (!splits_or_overlaps(layout)) parts.bubble += real(layout.pipeline - 1) * stage.longer.first_s;
@@ -273,8 +297,8 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
   const Interference both = step.gpu.beside_exchanges();
   PricedStage slowest;
   PassSeconds all;
-  result.send_s = costs.send_s();
-  const double send_s = result.send_s;
+  const StageSends sends = costs.sends();
+  result.send_s = sends.slowest_s();
   double longest = 0;  // of the slowest stage, all micro-batches
   double drained = 0;  // that the first stage ends after this one
   double ends = -1;    // what the stage that ends last takes after the last one of the first
@@ -291,19 +315,22 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
     stage.passes += stage.longer.ends;
     all += stage.passes;
     const double count = real(layout.micro_batches);
-    const double takes = count * (stage.slot_s() + stage.exchanged()) +
-                         (sends_keep_rank(layout) ? sends_of_rank(layout, number) * send_s : 0);
+    const double takes =
+        count * (stage.slot_s() + stage.exchanged()) +
+        (sends_keep_rank(layout) ? kept_by_sends_s(layout, sends_of(layout, sends, number), number)
+                                 : 0);
     if (number == 0 || takes > longest) {
       longest = takes;
       slowest = stage;
       result.slowest_stage = number;
     }
-    const DataTimes took = data_s(layout, exchange, passes, send_s);
+    const DataTimes took = data_s(layout, exchange, passes, sends.mean_s());
     const double data = took.exposed + costs.copies_s(parameters);
     const double optimizer = costs.optimizer_s(parameters, number);
     const double late = data + optimizer - drained;
     if (!splits_or_overlaps(layout))
-      drained += passes.alone.backward_s / real(layout.chunks) + send_s;
+      drained +=
+          passes.alone.backward_s / real(layout.chunks) + sends_of(layout, sends, number).forward_s;
     if (late <= ends) continue;
     ends = late;
     result.parts.data = std::max(0.0, late - optimizer);
@@ -316,7 +343,7 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
     result.hidden.data -= later;
   }
   result.hidden.data = std::max(0.0, result.hidden.data);
-  add_pipeline(step, slowest, all, result);
+  add_pipeline(step, slowest, all, sends, result);
   result.parts.data += costs.tied_s();
   if (const double lost = slowed_s(both, result.hidden); lost > 0) {
     StepParts& parts = result.parts;

@@ -66,7 +66,7 @@ struct HybridStep {
   double forward_s = 0;  // of the slowest stage, one micro-batch
   double backward_s = 0;
   double weight_s = 0;  // that part of the backward pass which makes gradients of weights
-  double send_s = 0;    // from a stage to the next
+  double send_s = 0;    // from a stage to the next, where that takes longest
   // How many times as long passes compute because of the exchanges that lie under them.
   double slowness = 1;
 };

@@ -193,7 +193,8 @@ void add_context(const TrainingStep& step, GroupTimes& groups, LayerKind kind, L
     case ContextBy::ring: {
       const double steps = real(layout.context - 1);
       const auto add = [&](PassTimes& pass, double bytes_of_send) {
-        const double send = groups.send_s(ring, bytes_of_send);
+        const std::vector<double> sends = groups.sends_s(ring, bytes_of_send, true);
+        const double send = sends.empty() ? 0 : *std::max_element(sends.begin(), sends.end());
         const double exposed = std::max(0.0, send - pass.attention / blocks);
         pass.context += steps * exposed;
         pass.hidden_context += steps * (send - exposed);

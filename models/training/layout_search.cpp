@@ -15,12 +15,16 @@ namespace {
 // With sizes of the groups set: the choices that remain.
 void for_each_choice(const Transformer& model, const LayoutSpace& space, Layout layout,
                      const std::function<void(const Layout&)>& f) {
-  if (!misfit_of(model, layout, space.sequence).empty()) return;
-  for (layout.zero = 0; layout.zero <= 3; ++layout.zero)
+  // No rule parts layouts that compute everything again from those that compute nothing again.
+  layout.recompute = Recompute::none;
+  for (layout.zero = 0; layout.zero <= 3; ++layout.zero) {
+    if (!misfit_of(model, layout, space.sequence).empty()) continue;
     for (const Recompute recompute : {Recompute::none, Recompute::full}) {
-      layout.recompute = recompute;
-      if (can_do(space.program, layout)) f(layout);
+      Layout chosen = layout;
+      chosen.recompute = recompute;
+      if (can_do(space.program, chosen)) f(chosen);
     }
+  }
 }
 
 // With tp, pp, cp and dp set.

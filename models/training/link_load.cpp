@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "models/training/exchanges_beside.h"
 #include "models/training/pass_order.h"
+#include "models/training/stage_costs.h"
 #include "sim/core/cast.h"
 
 namespace sgdsim {
@@ -31,18 +33,21 @@ GroupTimes::Busy times(double count, const GroupTimes::Busy& busy) {
   return {count * busy.inside_s, count * busy.across_s};
 }
 
-// That a rank sends to other ranks in a step, forward and backward.
-int64_t sends_of_stage(const Layout& layout, int64_t rank) {
-  int64_t sends = 0;
-  const auto leaves = [&](const WayPosition& here, int64_t next) {
-    return next >= 0 && next < way_length(layout) &&
-           place_on_way(layout, here.way, next).rank != rank;
-  };
+// What a rank sends to other ranks in a step, forward and backward.
+GroupTimes::Busy busy_sending(const TrainingStep& step, GroupTimes& groups, int64_t rank) {
+  const Layout& layout = step.layout;
+  const std::vector<GroupTimes::Busy> once = groups.busy_to_next(
+      {layout.gpus() / layout.pipeline, layout.pipeline}, boundary_B(step), goes_around(layout));
+  GroupTimes::Busy all;
   for (int64_t chunk = 0; chunk < chunks_of_rank(layout); ++chunk) {
     const WayPosition here = position_of(layout, {rank, chunk});
-    sends += (leaves(here, here.position + 1) ? 1 : 0) + (leaves(here, here.position - 1) ? 1 : 0);
+    for (const int64_t next : {here.position + 1, here.position - 1}) {
+      if (next < 0 || next >= way_length(layout)) continue;
+      const int64_t other = place_on_way(layout, here.way, next).rank;
+      if (other != rank) all += once[boundary_between(rank, other, once.size())];
+    }
   }
-  return sends * micro_batches_of_way(layout);
+  return times(real(micro_batches_of_way(layout)), all);
 }
 
 }  // namespace
@@ -59,8 +64,7 @@ GroupTimes::Busy link_load(const TrainingStep& step, GroupTimes& groups, int64_t
                  busy_in_layer(step, groups, kind_at(i), false));
     all += times(count * again, busy_in_layer(step, groups, kind_at(i), true));
   }
-  all += groups.busy_to_next({layout.gpus() / layout.pipeline, layout.pipeline},
-                             real(sends_of_stage(layout, stage)) * boundary_B(step));
+  if (layout.pipeline > 1) all += busy_sending(step, groups, stage);
   for (const DataTraffic& traffic : data_traffic(step, stage)) {
     all += groups.busy_in_ring(traffic.replicas.group, traffic.shared_B);
     all += groups.busy_in_ring(traffic.replicas.copies, traffic.copied_B);
@@ -68,9 +72,18 @@ GroupTimes::Busy link_load(const TrainingStep& step, GroupTimes& groups, int64_t
   return all;
 }
 
+GroupTimes::Busy link_load(const TrainingStep& step, GroupTimes& groups) {
+  GroupTimes::Busy most;
+  for (int64_t stage = 0; stage < step.layout.pipeline; ++stage) {
+    const GroupTimes::Busy load = link_load(step, groups, stage);
+    most = {std::max(most.inside_s, load.inside_s), std::max(most.across_s, load.across_s)};
+  }
+  return most;
+}
+
 void wait_for_links(const TrainingStep& step, GroupTimes& groups, HybridStep& result) {
   if (!groups.algorithms().is_usual()) return;
-  const GroupTimes::Busy load = link_load(step, groups, result.slowest_stage);
+  const GroupTimes::Busy load = link_load(step, groups);
   const double waits = std::max(load.inside_s, load.across_s) - result.parts.all();
   if (waits <= 0) return;
   result.parts.communication += waits;

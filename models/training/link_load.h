@@ -1,8 +1,8 @@
 // How long the links of a GPU carry bytes in a step of the closed form: those inside a node, and
 // its way to other nodes (PCIe, card and uplinks, the slowest of them).
 //
-// Only bytes count, over the rates that the closed form has; start-ups leave links idle. A rank of
-// the slowest stage stands for all. It holds for rings and direct exchanges only.
+// Only bytes count, over the rates that the closed form has; start-ups leave links idle. It holds
+// for rings and direct exchanges only.
 #pragma once
 
 #include "models/training/played_step.h"
@@ -10,9 +10,11 @@
 namespace sgdsim {
 
 GroupTimes::Busy link_load(const TrainingStep& step, GroupTimes& groups, int64_t stage);
+// Of the stage where each is longest.
+GroupTimes::Busy link_load(const TrainingStep& step, GroupTimes& groups);
 
-// Exchanges that lie under the same passes share links: what the busiest link of the slowest stage
-// carries bytes for longer than the step is waited for, too. Other collectives than rings and
+// Exchanges that lie under the same passes share links: what the busiest link carries bytes for
+// longer than the step is waited for, too. Other collectives than rings and
 // direct exchanges leave the step as it is.
 void wait_for_links(const TrainingStep& step, GroupTimes& groups, HybridStep& result);
 // The closed form, and the passes as they are simulated, with that; ranks stay as simulated.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <deque>
 
 namespace sgdsim {
@@ -260,6 +261,11 @@ WayPosition position_of(const Layout& layout, PassPlace place) {
   if (is_two_way(layout))
     return {place.chunk, place.chunk == 0 ? place.rank : layout.pipeline - 1 - place.rank};
   return {0, chunk_position(layout, place.rank, place.chunk)};
+}
+
+std::size_t boundary_between(int64_t rank, int64_t other, std::size_t boundaries) {
+  const bool are_neighbours = std::abs(rank - other) == 1;
+  return are_neighbours ? static_cast<std::size_t>(std::min(rank, other)) : boundaries - 1;
 }
 
 bool sends_keep_rank(const Layout& layout) {

@@ -59,6 +59,10 @@ struct WayPosition {
 };
 WayPosition position_of(const Layout& layout, PassPlace place);
 
+// Over which boundary two ranks send to each other: rank i and the next one over the i-th, the last
+// and the first, where chunks go around, over the last of all.
+std::size_t boundary_between(int64_t rank, int64_t other, std::size_t boundaries);
+
 // Whether a rank begins no pass while it sends. As the closed form has it: only where a rank has
 // other passes to do, sends lie beside them.
 bool sends_keep_rank(const Layout& layout);

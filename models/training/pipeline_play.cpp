@@ -121,6 +121,10 @@ class Player {
                ? place(position_of(layout_, {r, slot.backward_chunk}), slot.backward_micro_batch)
                : forward_place(r, slot);
   }
+  Duration send_between(int64_t r, int64_t other) const {
+    return work_.sends.empty() ? Duration()
+                               : work_.sends[boundary_between(r, other, work_.sends.size())];
+  }
   bool is_ready(int64_t r) const {
     const RankState& rank = ranks_[at(r)];
     if (rank.next == rank.slots.size()) return false;
@@ -307,18 +311,20 @@ class Player {
         backward_ready_[place(here, micro_batch) + d] = end;
         continue;
       }
-      if (place_on_way(layout_, here.way, next).rank == r) {
+      const int64_t to = place_on_way(layout_, here.way, next).rank;
+      if (to == r) {
         auto& own = is_backward ? backward_ready_ : forward_ready_;
         own[place({here.way, next}, micro_batch) + d] = end;
         continue;
       }
       Time& way = (is_backward ? rank.sent_backward : rank.sent_forward)[d];
       const Time start = std::max(way, end);
-      way = start + work_.send;
+      const Duration send = send_between(r, to);
+      way = start + send;
       if (work_.sends_keep_rank) rank.free[d] = std::max(rank.free[d], way);
       auto& ready = is_backward ? backward_ready_ : forward_ready_;
       ready[place({here.way, next}, micro_batch) + d] = way;
-      if (slices_ != nullptr && work_.send > Duration())
+      if (slices_ != nullptr && send > Duration())
         slices_->push_back({PassSlice::Kind::send, is_backward ? Pass::backward : Pass::forward, r,
                             static_cast<int64_t>(d), chunk, micro_batch, start, way});
     }

@@ -47,7 +47,7 @@ struct PipelineWork {
   std::vector<Duration> optimizer;       // of every rank
   std::vector<Duration> copies;          // with dualpipe, until both copies of a stage agree
   Duration tied;                         // first and last rank agree on the embedding
-  Duration send;                         // from a rank to the next
+  std::vector<Duration> sends;           // between ranks, as StageSends has them
   bool sends_keep_rank = false;          // it begins no pass while it sends
   int64_t replicas = 1;                  // that are unlike each other
   // How many times as long a rank of a replica computes its next pass; null: all as given.

@@ -140,7 +140,7 @@ PipelineWork pipeline_work(const TrainingStep& step, GroupTimes& groups) {
   PipelineWork work;
   work.layout = layout;
   work.tied = of_seconds(costs.tied_s());
-  work.send = of_seconds(costs.send_s());
+  for (const double send_s : costs.sends().seconds) work.sends.push_back(of_seconds(send_s));
   work.sends_keep_rank = sends_keep_rank(layout);
   const double slowness = slowness_of_passes(step, groups);
   for (int64_t rank = 0; rank < layout.pipeline; ++rank) {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <tuple>
 
+#include "models/training/exchanges_beside.h"
 #include "models/training/pass_order.h"
 #include "sim/core/cast.h"
 
@@ -224,10 +226,19 @@ double StageCosts::tied_B() const {
          layout.gradient_B();
 }
 
-double StageCosts::send_s() {
+double StageSends::slowest_s() const {
+  return seconds.empty() ? 0 : *std::max_element(seconds.begin(), seconds.end());
+}
+
+double StageSends::mean_s() const {
+  const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  return seconds.empty() ? 0 : sum / real(static_cast<int64_t>(seconds.size()));
+}
+
+StageSends StageCosts::sends() {
   const Layout& layout = step_.layout;
-  if (layout.pipeline == 1) return 0;
-  return groups_.send_s({layout.gpus() / layout.pipeline, layout.pipeline}, boundary_B(step_));
+  return {groups_.sends_s({layout.gpus() / layout.pipeline, layout.pipeline}, boundary_B(step_),
+                          goes_around(layout))};
 }
 
 }  // namespace sgdsim

@@ -33,6 +33,14 @@ std::array<Replicas, 2> replicas_of(const Layout& layout, const RankParameters& 
 // Of a chunk of a rank; at least one.
 int64_t pieces_of_chunk(const Layout& layout, const StageExchange& exchange);
 
+// What an activation takes over each boundary between ranks of a pipeline, and gradients back
+// (boundary_between).
+struct StageSends {
+  std::vector<double> seconds = {};
+  double slowest_s() const;
+  double mean_s() const;
+};
+
 class StageCosts {
  public:
   // The layout must fit the model; `groups` has as many GPUs as it.
@@ -58,8 +66,8 @@ class StageCosts {
   double tied_B() const;
   // Bytes that both copies of a stage agree on.
   double copied_B(const Replicas& replicas) const;
-  // From a stage to the next; 0 if there is one only.
-  double send_s();
+  // From rank to rank; nothing if there is one only.
+  StageSends sends();
 
  private:
   StageExchange exchange_of(const Replicas& replicas, int64_t layers);

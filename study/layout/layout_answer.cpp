@@ -37,8 +37,7 @@ LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Lay
     line.step = line.played->step;
   } else {
     line.step = step_on_links(step, groups);
-    if (question.algorithms.is_usual())
-      line.load = link_load(step, groups, line.step.slowest_stage);
+    if (question.algorithms.is_usual()) line.load = link_load(step, groups);
   }
   line.found = {layout, line.step.time, line.step.mfu,
                 largest_memory(question.model, layout, sequence).total_B(), line.step.limit};
@@ -109,7 +108,9 @@ std::string why_none(const LayoutQuestion& question) {
   if (!(space.base == Layout())) {
     Layout simplest = space.base;
     simplest.replicas = space.gpus;
-    misfit = misfit_of(question.model, simplest, space.sequence);
+    do {
+      misfit = misfit_of(question.model, simplest, space.sequence);
+    } while (!misfit.empty() && ++simplest.zero <= 3);
   }
   if (misfit.empty()) return "; numbers with more small divisors would";
   return " with the words of --with; of " + to_text(space.base) + " by itself: " + misfit;
