@@ -46,6 +46,20 @@ TEST_CASE("recipes: what the file alone tells is computed") {
     INFO(lines);
     CHECK(to_text(python_read(recipe_of(lines)).layout) == "tp8 dp8 zero1 sp");
   }
+  // Turns of loops over what is in the file.
+  const std::string sizes =
+      "\"tensor_model_parallel_size\": 8, \"pipeline_model_parallel_size\": 4";
+  for (const std::string& loop :
+       {"    for k, v in {" + sizes + "}.items():\n        setattr(cfg.model, k, v)\n",
+        "    sizes = {" + sizes +
+            "}\n    for k, v in sizes.items():\n        setattr(cfg.model, k, v)\n",
+        tp + "1\n    for i in [2, 2, 2]:\n        cfg.model.tensor_model_parallel_size *= i\n"
+             "    cfg.model.pipeline_model_parallel_size = i * 2\n"}) {
+    INFO(loop);
+    CHECK(to_text(python_read(recipe_of(loop)).layout) == "tp8 pp4 dp2 zero1 sp");
+  }
+  const std::string left = "    for i in [8, 4]:\n    " + tp + "i\n        if TP: break\n";
+  CHECK(holds(refusal_of([&] { python_read(recipe_of(left)); }), "is set below an if"));
   // What stands for a parameter; a function and a class of the file.
   const std::string others =
       "class Provider(GPTProvider):\n    tensor_model_parallel_size: int = 8\n"
@@ -128,6 +142,24 @@ TEST_CASE("recipes: what only running would tell is refused where it is asked fo
   const std::string cases =
       recipe_of("    match big:\n        case 1:\n        " + tp + "8\n", "big");
   CHECK(holds(refusal_of([&] { python_read(cases); }), "is set below an if"));
+  // What takes the place of a table takes its fields, too.
+  for (const std::string other :
+       {"cfg.model = load_model()", "cfg = dataclasses.replace(cfg, model=other)",
+        "cfg.model = other.model"}) {
+    INFO(other);
+    const std::string text = recipe_of(tp + "4\n    " + other + "\n");
+    CHECK(holds(refusal_of([&] { python_read(text); }), "f: line 7: model."));
+    CHECK(holds(refusal_of([&] { python_read(text); }), unknown));
+    const std::string again = recipe_of(tp + "4\n    " + other + "\n" + tp +
+                                        "8\n    cfg.model.context_parallel_size = 1\n");
+    CHECK(to_text(python_read(again).layout) == "tp8 dp8 zero1 sp");
+  }
+  for (const std::string same : {"m = cfg.model\n    cfg.model = m", "cfg.model = wrap(cfg.model)",
+                                 "cfg = dataclasses.replace(cfg, train=other)"}) {
+    INFO(same);
+    CHECK(to_text(python_read(recipe_of(tp + "8\n    " + same + "\n")).layout) ==
+          "tp8 dp8 zero1 sp");
+  }
   // Nobody asks for these.
   const std::string others =
       recipe_of(tp + "8\n    cfg.train.train_iters = steps()\n    cfg.dataset = data(cfg)\n");

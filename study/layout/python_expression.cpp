@@ -328,6 +328,24 @@ std::size_t find_outside(PythonTokens tokens, std::initializer_list<const char*>
   return tokens.size();
 }
 
+bool is_call_of(PythonTokens tokens, const char* name) {
+  const std::size_t size = tokens.size();
+  return size > 4 && tokens[size - 4].is(".") && tokens[size - 3].is(name) &&
+         tokens[size - 2].is("(") && tokens[size - 1].is(")");
+}
+
+bool has_word(PythonBody body, std::initializer_list<const char*> words) {
+  for (const std::vector<PythonToken>& statement : body)
+    if (find_outside(statement, words) < statement.size()) return true;
+  return false;
+}
+
+bool begin_with(PythonBody body, const char* word) {
+  return std::all_of(body.begin(), body.end(), [&](const std::vector<PythonToken>& statement) {
+    return !statement.empty() && statement[0].is(word);
+  });
+}
+
 std::string source_of(PythonTokens tokens, const std::string& statement) {
   constexpr std::size_t longest = 60;
   if (tokens.empty()) return "";

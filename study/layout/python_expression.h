@@ -26,6 +26,11 @@ std::vector<PythonToken> python_tokens(const std::string& statement);
 // Where one of these signs stands outside of brackets; the number of tokens where none does.
 std::size_t find_outside(PythonTokens tokens, std::initializer_list<const char*> signs,
                          std::size_t from = 0);
+// Whether it ends with ".name()".
+bool is_call_of(PythonTokens tokens, const char* name);
+using PythonBody = std::span<const std::vector<PythonToken>>;  // statements
+bool has_word(PythonBody body, std::initializer_list<const char*> words);
+bool begin_with(PythonBody body, const char* word);
 std::string source_of(PythonTokens tokens, const std::string& statement);
 
 struct PythonParameter {

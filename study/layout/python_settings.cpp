@@ -3,33 +3,15 @@
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
 #include <vector>
 
 #include "sim/core/error.h"
 #include "study/layout/python_expression.h"
+#include "study/layout/python_frames.h"
 #include "study/layout/python_statements.h"
 
 namespace sgdsim {
 namespace {
-
-struct Definition {                         // of a function or a class
-  std::vector<PythonParameter> parameters;  // or what a class begins with
-  std::size_t from = 0;                     // the statements of its body
-  std::size_t to = 0;
-  bool is_class = false;
-};
-
-struct Frame {
-  std::map<std::string, PythonValue> variables;
-  std::optional<PythonValue> returned;
-  std::optional<PythonValue> may_return;  // below an if that is not known
-};
-
-bool is_class_name(const std::string& path) {
-  const std::string last = path.substr(path.rfind('.') + 1);
-  return !last.empty() && std::isupper(static_cast<unsigned char>(last.front())) != 0;
-}
 
 class Interpreter : public PythonScope {
  public:
@@ -58,7 +40,7 @@ class Interpreter : public PythonScope {
   PythonObjects& objects() override { return objects_; }
   PythonValue variable(const std::string& name) override {
     if (name == "__name__") return plain_value("__main__", true);
-    for (Frame* frame : {frame_, &globals_})
+    for (PythonFrame* frame : {frame_, &globals_})
       if (const auto found = frame->variables.find(name); found != frame->variables.end())
         return found->second;
     return frame_->variables[name] = objects_.make(name);
@@ -82,7 +64,7 @@ class Interpreter : public PythonScope {
     if (is_call_alone_ && path != "print")
       for (const PythonValue& one : all)
         if (one.object != nullptr) one.object->touched.insert(path);
-    for (const auto& [name, value] : given.named) made.object->fields[name] = value;
+    for (const auto& [name, value] : given.named) replace(made.object->fields[name], value);
     return made;
   }
 
@@ -137,14 +119,14 @@ class Interpreter : public PythonScope {
     return plain_value("None");
   }
 
-  PythonValue call_of(const Definition& function, const PythonArguments& given) {
-    Frame frame = bound(function, given);
+  PythonValue call_of(const PythonDefinition& function, const PythonArguments& given) {
+    PythonFrame frame = bound(function, given);
     enter(frame, function);
     if (frame.returned) return *frame.returned;
     return frame.may_return.value_or(plain_value("None"));
   }
-  void enter(Frame& frame, const Definition& definition) {
-    Frame* const caller = std::exchange(frame_, &frame);
+  void enter(PythonFrame& frame, const PythonDefinition& definition) {
+    PythonFrame* const caller = std::exchange(frame_, &frame);
     const int line = line_;
     ++depth_;
     run(definition.from, definition.to);
@@ -152,8 +134,8 @@ class Interpreter : public PythonScope {
     line_ = line;
     frame_ = caller;
   }
-  Frame bound(const Definition& function, const PythonArguments& given) {
-    Frame frame;
+  PythonFrame bound(const PythonDefinition& function, const PythonArguments& given) {
+    PythonFrame frame;
     std::size_t next = 0;
     std::map<std::string, PythonValue> named;
     for (const auto& [name, value] : given.named) named[name] = value;
@@ -176,7 +158,7 @@ class Interpreter : public PythonScope {
     return frame;
   }
   // What it begins with, what its body sets, and what is given.
-  PythonValue object_of(const Definition& type, const PythonArguments& given) {
+  PythonValue object_of(const PythonDefinition& type, const PythonArguments& given) {
     PythonValue made = objects_.make("", true);
     for (const PythonParameter& parent : type.parameters) {
       made.object->maker = parent.name;
@@ -184,7 +166,7 @@ class Interpreter : public PythonScope {
       if (found != definitions_.end() && found->second.is_class && depth_ < deepest)
         made = object_of(found->second, {});
     }
-    Frame frame;
+    PythonFrame frame;
     enter(frame, type);
     std::map<int, std::string> places;  // by their lines
     for (const auto& [name, value] : frame.variables) {
@@ -209,10 +191,10 @@ class Interpreter : public PythonScope {
     return made;
   }
 
-  std::optional<Definition> init_of(const Definition& type) const {
+  std::optional<PythonDefinition> init_of(const PythonDefinition& type) const {
     for (std::size_t at = type.from; at < type.to; ++at)
       if (tokens_[at].size() > 2 && tokens_[at][0].is("def") && tokens_[at][1].is("__init__"))
-        return Definition{python_parameters(tokens_[at]), at + 1, end_of(at, type.to)};
+        return PythonDefinition{python_parameters(tokens_[at]), at + 1, end_of(at, type.to)};
     return {};
   }
 
@@ -235,6 +217,7 @@ class Interpreter : public PythonScope {
     };
     const std::size_t end = end_of(at, to);
     if (begins({"if"})) return branches(at, to);
+    if (begins({"for"}) && follow_turns(at, end)) return end;
     if (begins({"def", "class"}))
       define(at, end);
     else if (begins({"for", "while", "except", "match", "case"}))
@@ -260,6 +243,26 @@ class Interpreter : public PythonScope {
     run(at + 1, end);
     may_differ_ = may_differ;
     --nesting_;
+  }
+  // Of a loop over what is in the file, one turn after another; pairs of a dictionary in any order.
+  bool follow_turns(std::size_t at, std::size_t end) {
+    const PythonTokens tokens(tokens_[at]);
+    const PythonBody body = PythonBody(tokens_).subspan(at + 1, end - at - 1);
+    const std::size_t in = find_outside(tokens, {"in"});
+    const std::size_t colon = find_outside(tokens, {":"});
+    if (in + 1 >= colon || colon + 1 != tokens.size() || has_word(body, {"break", "continue"}))
+      return false;
+    const PythonTokens all = tokens.first(colon).subspan(in + 1);
+    const bool are_pairs = is_call_of(all, "items");
+    const auto items =
+        items_of(value_of(are_pairs ? all.first(all.size() - 4) : all, statements_[at].text),
+                 are_pairs && begin_with(body, "setattr"));
+    if (!items || nesting_ >= deepest_suite) return false;
+    for (const PythonValue& item : *items) {
+      assign(tokens.subspan(1, in - 1), item, statements_[at].text);
+      run_suite(at, end, false);
+    }
+    return true;
   }
   // The whole of if, elif and else. What is known not to happen is passed over.
   std::size_t branches(std::size_t at, std::size_t to) {
@@ -310,6 +313,7 @@ class Interpreter : public PythonScope {
       is_call_alone_ = false;
       return;
     }
+    source_ = source_of(tokens.subspan(last + 1), statement);
     const PythonValue value = value_of(tokens.subspan(last + 1), statement);
     for (std::size_t from = 0; from < last;) {
       const std::size_t end = find_outside(tokens, {"="}, from);
@@ -355,17 +359,32 @@ class Interpreter : public PythonScope {
     }
     return *value.object;
   }
-  void put(PythonValue& place, const PythonValue& value) const {
+  // Fields of what stood there are not known where the file does not say what takes its place.
+  void replace(PythonValue& place, const PythonValue& value) {
+    const PythonValue before = std::exchange(place, value);
+    if (before.object == value.object || !before.object || !value.object) return;
+    if (!value.object->is_made) forget_fields(*before.object, *value.object, 0);
+  }
+  void forget_fields(const PythonObject& before, PythonObject& now, int depth) {
+    count(1 + before.fields.size());
+    for (const auto& [name, old] : before.fields) {
+      if (now.fields.contains(name)) continue;
+      PythonValue& field = now.fields[name];
+      field = old.object ? objects_.make() : PythonValue{.text = source_, .line = line_};
+      if (old.object && depth < deepest) forget_fields(*old.object, *field.object, depth + 1);
+    }
+  }
+  void put(PythonValue& place, const PythonValue& value) {
     const bool is_same =
         place.line > 0 && place.is_plain() && place.text == value.text && !place.may_differ;
-    place = value;
+    replace(place, value);
     place.line = line_;
     place.may_differ = place.may_differ || (may_differ_ && !is_same);
   }
 
   // What a function returns where it is called without arguments, or what it names as recipes do.
-  PythonValue result_of(const Definition& function) {
-    Frame frame = bound(function, {});
+  PythonValue result_of(const PythonDefinition& function) {
+    PythonFrame frame = bound(function, {});
     may_differ_ = false;
     enter(frame, function);
     for (const auto& result : {frame.returned, frame.may_return}) {
@@ -385,19 +404,6 @@ class Interpreter : public PythonScope {
     if (!maker.empty() && maker != name && !value.object->is_made) recipe.missing.insert(maker);
     add_fields(*value.object, "", value.may_differ, recipe, 0);
   }
-  // "[a, b]" of a list; of an object, its class. Nothing where it is not known.
-  static std::optional<std::string> text_of(const PythonValue& value) {
-    if (value.is_plain()) return value.text;
-    if (value.object != nullptr && value.object->is_made) return value.object->maker;
-    if (value.kind != PythonValue::Kind::list) return {};
-    std::string all;
-    for (const PythonValue& item : value.items) {
-      const auto text = text_of(item);
-      if (!text) return {};
-      all += (all.empty() ? "" : ", ") + *text;
-    }
-    return "[" + all + "]";
-  }
   void add_fields(const PythonObject& object, const std::string& path, bool may_differ,
                   PythonRecipe& recipe, int depth) {
     count(1 + object.fields.size());
@@ -407,7 +413,7 @@ class Interpreter : public PythonScope {
       if (!path.empty()) whole += '.';
       whole += name;
       const bool differs = may_differ || value.may_differ;
-      if (const auto text = text_of(value))
+      if (const auto text = text_of_value(value))
         recipe.settings[whole] = {*text, value.line, differs};
       else if (value.line > 0)
         recipe.settings[whole] = {value.text, value.line, differs, false};
@@ -419,11 +425,12 @@ class Interpreter : public PythonScope {
   const std::string& file_;
   std::vector<PythonStatement> statements_;
   std::vector<std::vector<PythonToken>> tokens_;  // of each
-  std::map<std::string, Definition> definitions_;
-  Frame globals_;
-  Frame* frame_ = &globals_;
+  std::map<std::string, PythonDefinition> definitions_;
+  PythonFrame globals_;
+  PythonFrame* frame_ = &globals_;
   PythonObjects objects_;
   bool may_differ_ = false;
+  std::string source_;          // of what is assigned
   bool is_call_alone_ = false;  // whose result nobody takes
   int nesting_ = 0;
   int line_ = 0;
@@ -432,15 +439,6 @@ class Interpreter : public PythonScope {
 };
 
 }  // namespace
-
-bool is_python(const std::string& text) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("def ") || line.starts_with("import ") ||
-        (line.starts_with("from ") && line.find(" import ") != std::string::npos))
-      return true;
-  return false;
-}
 
 std::map<std::string, PythonRecipe> python_recipes(const std::string& text,
                                                    const std::string& file) {

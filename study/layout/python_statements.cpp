@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "study/layout/python_settings.h"
 #include "study/layout/setting_text.h"
 
 namespace sgdsim {
@@ -77,6 +78,15 @@ class StatementReader {
 
 std::vector<PythonStatement> python_statements(const std::string& text) {
   return StatementReader(text).all();
+}
+
+bool is_python(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("def ") || line.starts_with("import ") ||
+        (line.starts_with("from ") && line.find(" import ") != std::string::npos))
+      return true;
+  return false;
 }
 
 }  // namespace sgdsim

@@ -203,4 +203,37 @@ PythonValue member_of(const PythonValue& value, const std::string& name) {
   return found;
 }
 
+std::optional<std::vector<PythonValue>> items_of(const PythonValue& value, bool are_pairs) {
+  if (value.may_differ) return {};
+  if (!are_pairs)
+    return value.kind == PythonValue::Kind::list ? std::optional(value.items) : std::nullopt;
+  if (value.object == nullptr || value.object->maker != "dict") return {};
+  std::vector<PythonValue> all;
+  for (const auto& [name, field] : value.object->fields) {
+    PythonValue pair{.kind = PythonValue::Kind::list, .text = ""};
+    pair.add(plain_value(name, true));
+    pair.add(field);
+    all.push_back(pair);
+  }
+  return all;
+}
+
+std::optional<std::string> text_of_value(const PythonValue& value) {
+  if (value.is_plain()) return value.text;
+  if (value.object != nullptr && value.object->is_made) return value.object->maker;
+  if (value.kind != PythonValue::Kind::list) return {};
+  std::string all;
+  for (const PythonValue& item : value.items) {
+    const auto text = text_of_value(item);
+    if (!text) return {};
+    all += (all.empty() ? "" : ", ") + *text;
+  }
+  return "[" + all + "]";
+}
+
+bool is_class_name(const std::string& path) {
+  const std::string last = path.substr(path.rfind('.') + 1);
+  return !last.empty() && std::isupper(static_cast<unsigned char>(last.front())) != 0;
+}
+
 }  // namespace sgdsim

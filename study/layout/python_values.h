@@ -64,5 +64,11 @@ std::optional<PythonValue> python_function(const std::string& path, const Python
                                            const std::vector<PythonValue>& all);
 PythonValue item_of(const PythonValue& value, const PythonValue& key);
 PythonValue member_of(const PythonValue& value, const std::string& name);
+// What a loop over a list gives, one after another, or over a dictionary, as pairs; nothing where
+// it is not known.
+std::optional<std::vector<PythonValue>> items_of(const PythonValue& value, bool are_pairs);
+// "[a, b]" of a list; of an object, its class. Nothing where it is not known.
+std::optional<std::string> text_of_value(const PythonValue& value);
+bool is_class_name(const std::string& path);
 
 }  // namespace sgdsim

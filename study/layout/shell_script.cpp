@@ -2,62 +2,50 @@
 #include "study/layout/shell_script.h"
 
 #include <algorithm>
-#include <cctype>
-#include <tuple>
+#include <deque>
 #include <utility>
 
-#include "sim/core/error.h"
 #include "study/layout/setting_text.h"
-#include "study/layout/shell_arithmetic.h"
+#include "study/layout/shell_commands.h"
+#include "study/layout/shell_reader.h"
 #include "study/layout/shell_tests.h"
-#include "study/layout/shell_tokens.h"
-#include "study/layout/shell_variables.h"
+#include "study/layout/shell_texts.h"
 
 namespace sgdsim {
 namespace {
 
-class Script {
+// Of files that others than a shell read, which may join their lines.
+bool may_join_lines(const std::string& file) {
+  const auto ends_so = [&](const char* ending) { return file.ends_with(ending); };
+  const std::initializer_list<const char*> endings = {".yaml", ".yml", ".txt", ".md", ".args"};
+  return std::any_of(endings.begin(), endings.end(), ends_so);
+}
+
+class Script : public ShellReader {
  public:
   Script(const std::string& text, const std::string& file)
-      : file_(file), tokens_(shell_tokens(text)) {
+      : ShellReader(file), are_lines_(may_join_lines(file)) {
+    texts_.push_back(shell_tokens(text));
+    tokens_ = texts_.back();
     while (!is_end()) list({});
     // Others may call what this file only defines.
     for (auto& one : functions_)
       if (!one.second.is_called) where(std::nullopt, [&] { enter(one.second, {}); });
   }
   ShellScript take() {
-    if (std::none_of(words_.begin(), words_.end(), is_flag)) words_ = std::move(assigned_);
-    return {std::move(words_), std::move(variables_.all)};
+    for (const auto& [name, word] : for_programs_) variables_.all.insert({name, word});
+    return {words_that_count(words_, assigned_, file_), std::move(variables_.all)};
   }
 
  private:
-  enum class Mode : uint8_t { run, may_run, skip };
-  using Ends = std::initializer_list<const char*>;
   struct Function {
+    Tokens tokens = {};
     std::size_t body = 0;  // where it begins
     bool is_called = false;
   };
-  // What an assignment, or a pass through a loop, may have changed.
-  struct State {
-    ShellVariables variables;
-    std::map<std::string, ShellList> lists;
-    std::size_t words = 0;
-    std::size_t assigned = 0;
-  };
   static constexpr int deepest = 100;
   static constexpr int deepest_calls = 20;
-  static constexpr std::size_t most_steps = 3'000'000;  // words, whenever they are copied
 
-  static bool is_flag(const ShellWord& word) { return word.is_flag(); }
-  static bool is_one(const std::string& text, Ends words) {
-    return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
-  }
-  bool is_end() const { return at_ >= tokens_.size(); }
-  bool is_at(Ends words) const {
-    return !is_end() && !tokens_[at_].is_sign && !tokens_[at_].is_quoted &&
-           is_one(tokens_[at_].text, words);
-  }
-  bool is_sign(const char* sign) const { return !is_end() && tokens_[at_].is(sign); }
   template <class F>
   void where(Known holds, const F& f) {
     const Mode before = mode_;
@@ -81,18 +69,31 @@ class Script {
   }
   // "a && b || c". Programs are taken to do what they should.
   Known chain() {
-    Known answer = command();
+    Known answer = element(false);
     while (is_sign("&&") || is_sign("||") || is_sign("|")) {
       const std::string sign = tokens_[at_++].text;
       while (is_sign("\n")) ++at_;
       const Known done = is_program_ || sign == "|" ? Known(true) : answer;
       const Known needed = sign == "||" ? opposite_of(done) : done;
       Known next;
-      where(needed, [&] { next = command(); });
+      where(needed, [&] { next = element(sign == "|"); });
       if (needed != true) is_program_ = false;  // it may not have run
       answer = !needed ? std::nullopt : *needed ? next : done;
     }
     return answer;
+  }
+  // On both sides of "|", and before "&", a command is a shell of its own.
+  Known element(bool is_behind_pipe) {
+    const bool may_be_piped = is_behind_pipe || is_compound() || is_simple_piped();
+    if (!may_be_piped || depth_ == deepest) return command();
+    const Outside before = outside();
+    const Known answer = command();
+    if (is_behind_pipe || is_piped()) back_to(before);
+    return answer;
+  }
+  bool is_piped() const { return is_sign("|") || is_sign("&"); }
+  bool is_compound() const {
+    return is_sign("(") || is_at({"{", "if", "while", "until", "for", "select", "case"});
   }
   Known command() {
     count(1);
@@ -141,25 +142,20 @@ class Script {
     ++at_;
     return true;
   }
-  // What exits in it ends it alone.
+  // What it sets, and what exits in it, ends with it.
   Known subshell() {
-    const auto before = std::tuple(mode_, rest_, exit_);
+    const Outside before = outside();
     const Known answer = body({}, ")");
-    std::tie(mode_, rest_, exit_) = before;
+    back_to(before);
     return answer;
-  }
-  // "NAME() {" and "function NAME {".
-  bool is_function() const {
-    const std::size_t name = at_ + (is_at({"function"}) ? 1 : 0);
-    if (name + 2 >= tokens_.size() || tokens_[name].is_sign || is_array()) return false;
-    return name > at_ || (tokens_[name + 1].is("(") && tokens_[name + 2].is(")"));
   }
   // Its body is passed over here, and followed where it is called.
   Known define() {
     if (is_at({"function"})) ++at_;
     const std::string name = tokens_[at_++].text;
-    while (is_sign("(") || is_sign(")") || is_sign("\n")) ++at_;
-    if (mode_ != Mode::skip) functions_[name] = {at_};
+    if (is_sign("(") && at_ + 1 < tokens_.size() && tokens_[at_ + 1].is(")")) at_ += 2;
+    while (is_sign("\n")) ++at_;
+    if (mode_ != Mode::skip) functions_[name] = {tokens_, at_};
     where(false, [&] { command(); });
     return true;
   }
@@ -167,40 +163,23 @@ class Script {
     function.is_called = true;
     count(calls_ == deepest_calls ? most_steps + 1 : given.size());
     const std::size_t back = std::exchange(at_, function.body);
+    const Tokens caller = std::exchange(tokens_, function.tokens);
     const ShellList outer = std::exchange(given_, given);
     const auto before = std::pair(mode_, rest_);
+    const std::size_t locals = locals_.size();
     ++calls_;
     bind_given();
     command();
     --calls_;
+    for (; locals_.size() > locals; locals_.pop_back()) restore(locals_.back());
     given_ = outer;
     bind_given();
     // A return ends the function alone, an exit the script.
     rest_ = std::max(before.second, exit_);
     mode_ = std::max(before.first, exit_);
+    tokens_ = caller;
     at_ = back;
   }
-  // "$1", "$#" and "$@" of a function; of the script itself, which nobody gives arguments, none.
-  void bind_given() {
-    for (std::size_t i = 1; i <= 9; ++i) {
-      const std::string name = std::to_string(i);
-      variables_.all.erase(name);
-      if (i <= given_.size()) variables_.all[name] = given_[i - 1];
-    }
-    variables_.all["#"] = {std::to_string(given_.size()), 0, false};
-    for (const char* name : {"@", "*"}) lists_[name] = given_;
-    if (calls_ > 0) return;
-    for (const char* name : {"@", "*"}) lists_.erase(name);
-    variables_.all.erase("#");
-  }
-  void shift() {
-    if (given_.empty() || mode_ == Mode::skip) return;
-    if (mode_ == Mode::run) given_.erase(given_.begin());
-    if (mode_ == Mode::may_run)
-      for (ShellWord& word : given_) word.may_differ = true;
-    bind_given();
-  }
-
   // "((A *= 2))": what it changes is not known behind it.
   Known arithmetic() {
     std::string text;
@@ -209,15 +188,9 @@ class Script {
       depth += is_sign("((") ? 2 : is_sign("(") ? 1 : is_sign(")") ? -1 : 0;
       text += tokens_[at_++].text + ' ';
     } while (!is_end() && depth > 0);
-    forget(text);
+    forget_changes(text);
     return {};
   }
-  void forget(const std::string& text) {
-    if (mode_ == Mode::skip) return;
-    for (const std::string& name : shell_changes(text))
-      put(name, {{"$" + name, is_end() ? 0 : tokens_[at_].line, true}}, 0, false);
-  }
-
   // What a second pass through a loop changes again is not known behind it.
   void passes(Known holds, Ends ends) {
     const std::size_t begin = at_;
@@ -225,28 +198,18 @@ class Script {
     where(holds, [&] { list(ends); });
     if (is_second_pass_ || holds == false || mode_ == Mode::skip) return;
     const std::size_t end = at_;
-    for (const auto& [name, word] : variables_.all) count(1 + word.text.size() / 100);
-    for (const auto& [name, list] : lists_) count(1 + list.size());
-    const State first{variables_, lists_, words_.size(), assigned_.size()};
+    const Scope first = scope();
+    const std::size_t first_words = words_.size();
+    const std::size_t assigned = assigned_.size();
     at_ = begin;
     is_second_pass_ = true;
     where(holds, [&] { list(ends); });
     is_second_pass_ = false;
     at_ = end;
-    keep_first_pass(first, words);
-  }
-  void keep_first_pass(const State& first, std::size_t begin) {
-    mark_second(words_, begin, first.words);
-    words_.resize(first.words);
-    assigned_.resize(first.assigned);
-    const auto second = std::exchange(lists_, first.lists);
-    const auto changed = std::exchange(variables_, first.variables).all;
-    for (auto& [name, word] : variables_.all) {
-      const auto again = changed.find(name);
-      word.may_differ =
-          word.may_differ || again == changed.end() || again->second.text != word.text;
-    }
-    for (auto& [name, list] : lists_) mark_changes(list, second.at(name));
+    mark_second(words_, words, first_words);
+    words_.resize(first_words);
+    assigned_.resize(assigned);
+    keep_first_pass(first);
   }
   Known loop() {
     const bool is_until = is_at({"until"});
@@ -254,9 +217,9 @@ class Script {
     ++at_;
     const Known holds = is_tested ? list({"do"}) : true;
     // What is counted has another value each time.
-    if (!is_tested && !is_end() && !tokens_[at_].is_sign && mode_ != Mode::skip) {
+    if (!is_tested && is_word() && mode_ != Mode::skip) {
       const ShellToken& name = tokens_[at_];
-      put(name.text, {{"$" + name.text, name.line, true}}, name.line, false);
+      forget_value(name.text, name.line);
     }
     if (!is_tested && is_sign("((")) arithmetic();  // "((I = 0; I < 8; I++))"
     while (!is_end() && !is_at({"do"})) ++at_;
@@ -289,45 +252,160 @@ class Script {
     const Known is_this = shell_test({value, "=", pattern});
     return is_this == false ? other : is_this;
   }
-  // With "$" where it may have another value.
-  std::string known_text(const std::string& text) {
-    variables_.has_unsure = false;
-    const std::string value = variables_.expanded(text);
-    return variables_.has_unsure ? "$(" + value + ")" : value;
-  }
-
   Known simple() {
-    const bool declares = is_at({"export", "declare", "local", "readonly", "typeset"});
-    if (declares) do
-        ++at_;
-      while (!is_end() && tokens_[at_].text.starts_with("-"));
-    while (!is_end() && !tokens_[at_].is_sign && assign()) ++at_;
+    if (is_at({"export", "declare", "local", "readonly", "typeset"})) return declare();
+    const std::size_t from = at_;
+    pass_assignments();
     if (is_at({"[", "[[", "test"})) return test();
-    if (is_end() || tokens_[at_].is_sign || is_at({":", "true"})) {
-      take_words();
-      return true;
+    if (is_word()) return program(from);
+    for (at_ = from; is_word() && assign();) ++at_;
+    take_words();
+    return true;
+  }
+  Known declare() {
+    bool is_local = calls_ > 0 && !is_at({"export", "readonly"});
+    for (++at_; !is_end() && tokens_[at_].text.starts_with("-"); ++at_)
+      is_local = is_local && tokens_[at_].text.find('g') == std::string::npos;
+    for (; is_word(); ++at_) {
+      const ShellToken& token = tokens_[at_];
+      const std::string name = token.text.substr(0, token.text.find_first_of("+="));
+      if (is_local && mode_ != Mode::skip) locals_.push_back(kept(name));
+      if (!assign() && is_local && mode_ != Mode::skip) unset(name, token.line);
     }
-    is_program_ = true;
-    const std::string name = tokens_[at_].text;
-    const auto function = declares ? functions_.end() : functions_.find(name);
+    return true;
+  }
+  // They hold for what the command runs, and not for its own words.
+  template <class F>
+  void with_assignments(std::size_t from, std::size_t to, const F& f) {
+    std::vector<Kept> before;
+    const std::size_t behind = std::exchange(at_, from);
+    for (; at_ < to; ++at_) {
+      const auto target = target_of(tokens_[at_]);
+      if (target) before.push_back(kept(target->name));
+      assign();
+    }
+    at_ = behind;
+    f();
+    for (; !before.empty(); before.pop_back()) {
+      for_programs_.insert({before.back().name, variables_.all[before.back().name]});
+      restore(before.back());
+    }
+  }
+  Known program(std::size_t from) {
+    const std::size_t first = at_;
     const std::size_t begin = words_.size();
+    is_program_ = true;
     take_words();
     if (mode_ == Mode::skip) return {};
-    if (function != functions_.end()) {
-      const ShellList given(words_.begin() + static_cast<std::ptrdiff_t>(begin) + 1,
-                            words_.end() - 1);
+    if (words_.size() == begin + 1) return true;
+    if (words_[begin].is_flag()) check_program(tokens_[first]);
+    const Tokens command = tokens_.subspan(first, at_ - first);
+    const std::string name = words_[begin].text;
+    has_program_ = has_program_ || !words_[begin].is_flag();
+    has_flags_ = has_flags_ || is_launch(words_from(begin));
+    const std::string between = separators(from);
+    const std::optional<ShellText> text = text_for(command);  // with variables as they are outside
+    Known answer;
+    with_assignments(from, first, [&] { answer = follow(name, command, begin, between, text); });
+    return answer;
+  }
+  // Where no command is above, flags are all that the file has.
+  void check_program(const ShellToken& first) {
+    if (are_lines_ || !has_program_) return;
+    const ShellList all = words_of(first);
+    if (!all.empty()) refuse_flag(all.front(), first.line);
+  }
+  // What is known of some commands.
+  Known follow(const std::string& name, Tokens command, std::size_t begin,
+               const std::string& between, const std::optional<ShellText>& text) {
+    if (const auto function = functions_.find(name); function != functions_.end()) {
+      ShellList given = words_from(begin + 1);
+      std::erase_if(given, [](const ShellWord& word) { return word.text == "$@"; });
       words_.resize(begin);
       enter(function->second, given);
+      return {};
     }
-    if (name == "let") forget(text_from(begin));
+    if (name == ":" || name == "true" || name == "false") {
+      const bool may_differ = known_text(command.front().text) != name;
+      words_.resize(begin);
+      is_program_ = false;
+      return may_differ ? Known() : name != "false";
+    }
+    if (name == "eval") {
+      const ShellList some = words_from(begin + 1);
+      words_.resize(begin);
+      const bool is_sure = std::none_of(some.begin(), some.end(),
+                                        [](const ShellWord& word) { return word.may_differ; });
+      run_text({text_of(some), command.front().line, !is_sure});
+      return {};
+    }
+    if (name == "getopts" && given_.empty()) {  // nobody gives options
+      words_.resize(begin);
+      is_program_ = false;
+      return false;
+    }
+    if (name == "set") {
+      set_given(words_from(begin + 1));
+      words_.resize(begin);
+      return true;
+    }
+    if (sets_variables(name, command, between)) {
+      words_.resize(begin);
+      return {};
+    }
+    if (name == "let") forget_changes(text_of(words_from(begin)));
     if (name == "shift") shift();
     if (name == "exit" || (name == "return" && calls_ > 0)) leave(name == "exit");
+    follow_text(name, command, begin, text);
     return {};
   }
-  std::string text_from(std::size_t begin) const {
-    std::string text;
-    for (std::size_t i = begin; i < words_.size(); ++i) text += words_[i].text + ' ';
+  // Of "bash -c TEXT", "<<EOF" and a pipe.
+  std::optional<ShellText> text_for(Tokens command) {
+    std::optional<ShellText> text = std::exchange(piped_, {});
+    for (const ShellToken& token : command)
+      if (token.is_here) text = here_text(token);
+    if (const ShellToken* inner = text_of_shell(command); inner != nullptr)
+      text = inner->is_literal ? ShellText{inner->text, inner->line, false}
+                               : expanded_text(inner->text, inner->line);
     return text;
+  }
+  // A shell runs it, or files that "cat" writes.
+  void follow_text(const std::string& name, Tokens command, std::size_t begin,
+                   const std::optional<ShellText>& text) {
+    if (text && (text_of_shell(command) != nullptr || runs_input(command))) {
+      words_.resize(begin);
+      return run_apart(*text);
+    }
+    if (text && (name == "cat" || name == "tee")) {
+      if (is_sign("|")) piped_ = text;
+      if (const std::string file = file_written(command); !file.empty()) files_[file] = *text;
+      return;
+    }
+    for (const std::string& file : files_run(command))
+      if (const auto found = files_.find(file); found != files_.end())
+        return words_.resize(begin), run_apart(found->second);
+  }
+  void run_apart(const ShellText& text) {
+    const Outside before = outside();
+    const auto functions = std::exchange(functions_, {});
+    run_text(text);
+    functions_ = functions;
+    back_to(before);
+  }
+  void run_text(const ShellText& text) {
+    count(text_depth_ == deepest_calls ? most_steps + 1 : text.text.size() / 10);
+    texts_.push_back(shell_tokens(text.text, text.line));
+    const Tokens outer = std::exchange(tokens_, texts_.back());
+    const std::size_t back = std::exchange(at_, 0);
+    const bool has_program = std::exchange(has_program_, false);
+    ++text_depth_;
+    where(text.may_differ ? Known() : true, [&] {
+      while (!is_end()) list({});
+    });
+    --text_depth_;
+    has_program_ = has_program;
+    tokens_ = outer;
+    at_ = back;
   }
   // Behind a command with flags. Before one, it is the end of a check that failed, as of arguments.
   void leave(bool is_exit) {
@@ -338,106 +416,21 @@ class Script {
   }
   Known test() {
     std::vector<std::string> words;
-    for (++at_; !is_end() && !tokens_[at_].is_sign; ++at_)
+    for (++at_; is_word(); ++at_)
       if (!is_at({"]", "]]"})) words.push_back(known_text(tokens_[at_].text));
     return shell_test(words);
   }
-  // With an empty word behind the last.
-  void take_words() {
-    for (; !is_end() && !tokens_[at_].is_sign; ++at_) {
-      const ShellList more = words_of(tokens_[at_]);
-      has_flags_ = has_flags_ || std::any_of(more.begin(), more.end(), is_flag);
-      append(words_, more);
-    }
-    words_.push_back({"", is_end() ? 0 : tokens_[at_].line, false});
-  }
-  // What a word stands for: the words of a list, one, or those of a text with flags.
-  ShellList words_of(const ShellToken& token) {
-    if (mode_ == Mode::skip) return {};
-    if (const auto found = lists_.find(variable_in(token.text)); found != lists_.end())
-      return found->second;
-    variables_.has_unsure = false;
-    const std::string text = variables_.expanded(token.text);
-    const bool may_differ = variables_.has_unsure || mode_ == Mode::may_run;
-    if (token.is_quoted && text.find("--", 1) == std::string::npos)
-      return {{text, token.line, may_differ}};
-    return split_words(text, token.line, may_differ);
-  }
-  // "NAME=text", "NAME=(a b)", and both with "+=". Whether it is one.
-  bool assign() {
-    const ShellToken& token = tokens_[at_];
-    const std::size_t equals = token.text.find('=');
-    if (equals == std::string::npos || equals == 0 || token.text.starts_with("-")) return false;
-    const bool is_more = token.text[equals - 1] == '+';
-    const std::string name = token.text.substr(0, equals - (is_more ? 1 : 0));
-    if (!is_setting_name(name)) return false;
-    ShellList words;
-    if (is_array()) {
-      for (at_ += 2; !is_end() && !is_sign(")"); ++at_)
-        if (!tokens_[at_].is_sign) append(words, words_of(tokens_[at_]));
-    } else {
-      words = words_of_value(token, equals + 1);
-    }
-    if (mode_ != Mode::skip) put(name, words, token.line, is_more);
-    return true;
-  }
-  bool is_array() const {
-    return at_ + 1 < tokens_.size() && tokens_[at_].text.ends_with("=") && tokens_[at_ + 1].is("(");
-  }
-  void append(ShellList& all, const ShellList& more) {
-    count(more.size());
-    all.insert(all.end(), more.begin(), more.end());
-  }
-  void count(std::size_t words) {
-    steps_ += words;
-    if (steps_ > most_steps)
-      throw InputError(file_, "it is too long or too deep to be followed; say the layout in words");
-  }
-  // Lists within a text keep what is known of their words.
-  ShellList words_of_value(const ShellToken& token, std::size_t from) {
-    ShellList all;
-    for (const ShellWord& word : split_words(token.text.substr(from), token.line, false))
-      append(all, words_of({word.text, word.line, false, false}));
-    return all;
-  }
-  void put(const std::string& name, const ShellList& words, int line, bool is_more) {
-    ShellList& list = lists_[name];
-    const ShellList before = list;
-    count(before.size() + words.size());
-    if (is_more) {
-      append(list, words);
-    } else {
-      list = words;
-      if (mode_ == Mode::may_run) keep_both(list, before);
-    }
-    std::string text;
-    bool may_differ = false;
-    for (const ShellWord& word : list) {
-      text += (text.empty() ? "" : " ") + word.text;
-      may_differ = may_differ || word.may_differ;
-    }
-    count(text.size() / 1000);
-    variables_.all[name] = {text, line, may_differ};
-    append(assigned_, words);
-    assigned_.push_back({"", line, false});
-  }
-  const std::string& file_;
-  std::vector<ShellToken> tokens_;
-  std::size_t steps_ = 0;
-  ShellVariables variables_;
-  std::map<std::string, ShellList> lists_;
-  ShellList words_;
-  ShellList assigned_;
+  const bool are_lines_;  // of YAML, which may join them
+  std::deque<std::vector<ShellToken>> texts_;
   std::map<std::string, Function> functions_;
-  std::size_t at_ = 0;
-  int calls_ = 0;
+  std::map<std::string, ShellText> files_;         // that it writes
+  std::map<std::string, ShellWord> for_programs_;  // set before a command, for it alone
+  std::optional<ShellText> piped_;
+  std::vector<Kept> locals_;  // what they stand before
+  int text_depth_ = 0;
+  bool has_program_ = false;  // a command that is none of flags alone
   bool is_second_pass_ = false;
-  bool has_flags_ = false;  // a command had some
-  Mode rest_ = Mode::run;   // of what stands behind an exit, or a return in its function
-  Mode exit_ = Mode::run;   // behind an exit
-  ShellList given_;         // to the function that runs
   int depth_ = 0;
-  Mode mode_ = Mode::run;
   bool is_program_ = false;  // what answered last
 };
 

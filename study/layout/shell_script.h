@@ -14,11 +14,12 @@ struct ShellWord {
   std::string text;
   int line = 0;
   bool may_differ = false;  // below a test that is not known, so that it may not happen
+  bool is_end = false;      // behind the last word of a command
   bool is_flag() const { return text.size() > 2 && text.starts_with("--"); }
 };
 
 struct ShellScript {
-  // Of commands, in their order, an empty one behind each; of variables that no command takes,
+  // Of the command that trains, an empty one behind it; of variables that no command takes,
   // where no command has a flag.
   std::vector<ShellWord> words;
   std::map<std::string, ShellWord> variables;

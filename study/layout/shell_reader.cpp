@@ -1,0 +1,185 @@
+// Words are taken as they stand for variables at that place.
+#include "study/layout/shell_reader.h"
+
+#include <algorithm>
+
+#include "sim/core/error.h"
+#include "study/layout/setting_text.h"
+#include "study/layout/shell_arithmetic.h"
+
+namespace sgdsim {
+namespace {
+
+// "> log", "2>&1", "&>log", "< file".
+std::size_t end_of_redirection(const ShellToken& token) {
+  if (token.is_quoted) return std::string::npos;
+  const std::size_t sign = token.text.find_first_not_of("0123456789&");
+  if (sign == std::string::npos || (token.text[sign] != '<' && token.text[sign] != '>'))
+    return std::string::npos;
+  return std::min(token.text.find_first_not_of("<>&|", sign), token.text.size());
+}
+
+}  // namespace
+
+void ShellReader::back_to(const Outside& before) {
+  variables_ = before.scope.variables;
+  lists_ = before.scope.lists;
+  given_ = before.given;
+  is_given_ = before.is_given;
+  mode_ = before.mode;
+  rest_ = before.rest;
+  exit_ = before.exit;
+}
+
+bool ShellReader::is_at(Ends words) const {
+  if (!is_word() || tokens_[at_].is_quoted) return false;
+  const std::string& text = tokens_[at_].text;
+  return std::any_of(words.begin(), words.end(), [&](const char* word) { return text == word; });
+}
+
+bool ShellReader::is_function() const {
+  const std::size_t name = at_ + (is_at({"function"}) ? 1 : 0);
+  if (name + 2 >= tokens_.size() || tokens_[name].is_sign || is_array()) return false;
+  return name > at_ || (tokens_[name + 1].is("(") && tokens_[name + 2].is(")"));
+}
+
+bool ShellReader::is_simple_piped() const {
+  const Tokens rest = tokens_.subspan(std::min(at_, tokens_.size()));
+  const auto end =
+      std::find_if(rest.begin(), rest.end(), [](const ShellToken& one) { return one.is_sign; });
+  return end != rest.end() && (end->text == "|" || end->text == "&");
+}
+
+std::optional<ShellReader::Target> ShellReader::target_of(const ShellToken& token) {
+  const std::string& text = token.text;
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || text.starts_with("-")) return {};
+  Target target;
+  target.is_more = text[equals - 1] == '+';
+  target.from = equals + 1;
+  target.name = text.substr(0, equals - (target.is_more ? 1 : 0));
+  if (const std::size_t open = target.name.find('[');
+      open != std::string::npos && target.name.back() == ']') {
+    target.place = target.name.substr(open + 1, target.name.size() - open - 2);
+    target.name.resize(open);
+  }
+  return is_setting_name(target.name) ? std::optional(target) : std::nullopt;
+}
+
+bool ShellReader::assign() {
+  const ShellToken& token = tokens_[at_];
+  const auto target = target_of(token);
+  if (!target) return false;
+  ShellList words;
+  if (is_array()) {
+    for (at_ += 2; !is_end() && !is_sign(")"); ++at_)
+      if (!tokens_[at_].is_sign) append(words, words_of(tokens_[at_]));
+  } else {
+    words = words_of_value(token, target->from);
+  }
+  if (mode_ == Mode::skip) return true;
+  if (target->place && target->is_more)
+    forget_value(target->name, token.line);
+  else if (target->place)
+    put_item(target->name, known_text(*target->place), words, token.line);
+  else
+    put(target->name, words, token.line, target->is_more);
+  return true;
+}
+
+bool ShellReader::is_array() const {
+  return at_ + 1 < tokens_.size() && tokens_[at_].text.ends_with("=") && tokens_[at_ + 1].is("(");
+}
+
+void ShellReader::pass_assignments() {
+  for (; is_word() && target_of(tokens_[at_]); ++at_)
+    if (is_array())
+      while (at_ + 1 < tokens_.size() && !is_sign(")")) ++at_;
+}
+
+std::string ShellReader::separators(std::size_t from) const {
+  for (; from < at_ && target_of(tokens_[from]); ++from)
+    if (tokens_[from].text.starts_with("IFS=")) return tokens_[from].text.substr(4);
+  return "";
+}
+
+void ShellReader::take_words() {
+  for (; is_word(); ++at_) {
+    if (tokens_[at_].is_here) continue;
+    if (const std::size_t end = end_of_redirection(tokens_[at_]); end != std::string::npos) {
+      const bool is_next = end == tokens_[at_].text.size();
+      if (is_next && at_ + 1 < tokens_.size() && !tokens_[at_ + 1].is_sign) ++at_;
+      continue;
+    }
+    append(words_, words_of(tokens_[at_]));
+  }
+  words_.push_back({"", line_here(), false, true});
+}
+
+ShellList ShellReader::words_from(std::size_t begin) const {
+  return {words_.begin() + static_cast<std::ptrdiff_t>(begin), words_.end() - 1};
+}
+
+std::string ShellReader::text_of(const ShellList& words) {
+  std::string text;
+  for (const ShellWord& word : words) text += word.text + ' ';
+  return text;
+}
+
+ShellText ShellReader::here_text(const ShellToken& token) {
+  variables_.has_unsure = false;
+  const std::string text = body_of(token);
+  return {text, token.body_line, variables_.has_unsure};
+}
+
+ShellText ShellReader::expanded_text(const std::string& text, int line) {
+  variables_.has_unsure = false;
+  const std::string whole = variables_.expanded(text);
+  return {whole, line, variables_.has_unsure};
+}
+
+void ShellReader::refuse_flag(const ShellWord& flag, int line) const {
+  throw InputError(file_ + ": line " + std::to_string(line),
+                   "bash ends the command above here, so that " + flag.text.substr(0, 60) +
+                       " is taken for a program and does not reach the training; end each line "
+                       "above with \\ alone, with no comment and no blank behind it");
+}
+
+void ShellReader::forget_changes(const std::string& text) {
+  if (mode_ == Mode::skip) return;
+  for (const std::string& name : shell_changes(text)) forget_value(name, line_here());
+}
+
+void ShellReader::bind_given() {
+  for (std::size_t i = 1; i <= 9; ++i) {
+    const std::string name = std::to_string(i);
+    variables_.all.erase(name);
+    if (i <= given_.size()) variables_.all[name] = given_[i - 1];
+  }
+  variables_.all["#"] = {std::to_string(given_.size()), 0, false};
+  for (const char* name : {"@", "*"}) lists_[name] = given_;
+  if (calls_ > 0 || is_given_) return;
+  for (const char* name : {"@", "*"}) lists_.erase(name);
+  variables_.all.erase("#");
+}
+
+// Of "set -- a b"; options alone leave them as they are.
+void ShellReader::set_given(const ShellList& words) {
+  const auto mark = std::find_if(words.begin(), words.end(),
+                                 [](const ShellWord& word) { return word.text == "--"; });
+  if (mark == words.end()) return;
+  given_.assign(mark + 1, words.end());
+  is_given_ = true;
+  bind_given();
+  variables_.all["#"].may_differ = mode_ == Mode::may_run;
+}
+
+void ShellReader::shift() {
+  if (given_.empty() || mode_ == Mode::skip) return;
+  if (mode_ == Mode::run) given_.erase(given_.begin());
+  if (mode_ == Mode::may_run)
+    for (ShellWord& word : given_) word.may_differ = true;
+  bind_given();
+}
+
+}  // namespace sgdsim
