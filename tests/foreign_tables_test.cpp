@@ -136,4 +136,15 @@ TEST_CASE("foreign tables: TOML without lines of tables") {
         "tp8 dp8 mbs1024 zero3 sp kernels=eager");
 }
 
+TEST_CASE("foreign tables: a value below its name") {
+  for (const std::string value : {"8", "\"8\"  # eight", "'8'", "&a 8"})
+    CHECK(to_text(tables_read("model:\n  tensor_model_parallel_size:\n    " + value +
+                              "\n  micro_batch_size: 2\n")
+                      .layout) == "tp8 dp8 mbs2 zero0");
+  // Not one that has no value, nor a text that goes on.
+  CHECK(to_text(tables_read("model:\n  tensor_model_parallel_size: 8\n  name: a\n    4\n  x:\n"
+                            "  micro_batch_size: 2\n")
+                    .layout) == "tp8 dp8 mbs2 zero0");
+}
+
 }  // namespace sgdsim

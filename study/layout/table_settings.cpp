@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "sim/core/error.h"
 #include "study/layout/setting_text.h"
@@ -184,13 +185,19 @@ class Yaml final : public Tables {
 
  private:
   void node(std::size_t indent, const std::string& text, std::istringstream& lines) {
+    const bool is_value = std::exchange(is_value_next_, false);
     if (text == "-" || text.starts_with("- ")) return item(indent, text, lines);
+    const std::size_t names = above_.size();
     pop_above(indent);
     if (text.front() == '{') return scalar(path(), whole_value(text, lines));
     const std::size_t quoted =
         text.front() == '"' || text.front() == '\'' ? text.find(text[0], 1) : 0;
     const std::size_t sign = text.find(':', quoted == std::string::npos ? 0 : quoted);
-    if (sign == std::string::npos) return;  // a text that goes on
+    if (sign == std::string::npos) {
+      if (is_value && above_.size() == names)
+        scalar(path(), opens(text.front()) ? whole_value(text, lines) : text);
+      return;  // otherwise a text that goes on
+    }
     const std::string name = unquoted(text.substr(0, sign));
     value(indent, name, trimmed(text.substr(sign + 1)), lines);
   }
@@ -198,6 +205,7 @@ class Yaml final : public Tables {
              std::istringstream& lines) {
     const std::string whole = joined(path(), name);
     value = without_marks(whole, value);
+    is_value_next_ = value.empty();
     if (value.empty())
       above_.emplace_back(indent, name);
     else if (value.front() == '|' || value.front() == '>')
@@ -290,6 +298,7 @@ class Yaml final : public Tables {
   static constexpr int most_copies = 1000;
   std::vector<std::pair<std::size_t, std::string>> above_;  // indentation and name
   std::optional<std::size_t> text_below_;                   // a block of text, right of it
+  bool is_value_next_ = false;                              // "name:" alone, above its value
   std::map<std::string, std::size_t> lists_;
   std::map<std::string, std::string> anchors_;
   int copies_ = 0;
