@@ -54,7 +54,7 @@ def llama_70b_peft_config(scheme: str = "lora") -> ConfigContainer:
 
 def llama_70b_other_config(scheme: str = "lora") -> ConfigContainer:
     cfg = llama_70b_pretrain_config()
-    for scheme in ("a", "b"):
+    for scheme in schemes():
         cfg.train.micro_batch_size = 2
     return cfg
 
