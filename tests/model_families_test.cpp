@@ -81,7 +81,8 @@ TEST_CASE("families: special layers, by their terms") {
        4 * (attention + 2 * 4 + mlp + 16) + ends},
       {"norms over all heads", config("olmo2", ""), 4 * (attention + 8 + 4 + mlp + 16) + ends},
       {"norms without weights", config("olmo", ""), 4 * (attention + mlp) + ends - 8},
-      {"four norms", config("glm4", ""), 4 * (attention + mlp + 32) + ends},
+      {"four norms", config("glm4", R"("head_dim": 4, "attention_bias": false)"),
+       4 * (attention + mlp + 32) + ends},
       {"side by side with one norm", config("cohere", R"("tie_word_embeddings": false)"),
        4 * (attention + mlp + 8) + ends},
       {"a bias of the head", config("phi", ""),
@@ -100,9 +101,9 @@ TEST_CASE("families: special layers, by their terms") {
          "moe_num_experts": 3, "moe_top_k": 2}})",
        4 * expert_layer + ends},
       {"phimoe: biases of attention and head, norms with biases",
-       config("phimoe", experts + R"(, "lm_head_bias": true)"),
+       config("phimoe", experts + R"(, "attention_bias": true, "lm_head_bias": true)"),
        4 * (expert_layer + 8 + 4 + 4 + 8 + 16) + ends + 8 + 10},
-      {"biases of experts and router, and sinks", config("gpt_oss", experts),
+      {"biases of experts and router, and sinks", config("gpt_oss", experts + R"(, "head_dim": 4)"),
        4 * (expert_layer + 24 + 3 * (32 + 8) + 3 + 2) + ends},
       {"hunyuan says a number for each layer",
        config("hunyuan_v1_moe", R"("num_experts": 3, "moe_topk": [2, 2, 2, 2],
@@ -129,19 +130,19 @@ TEST_CASE("families: special layers, by their terms") {
            2 * (3 * mlp + 3 * 8) + 2 * mlp + 4 * 16 + ends},
       {"nemotron_h: each layer one thing, with one norm",
        config("nemotron_h", R"("hybrid_override_pattern": "M*-M", "mamba_num_heads": 4,
-         "mamba_head_dim": 4, "ssm_state_size": 6, "n_groups": 2)"),
+         "head_dim": 4, "mamba_head_dim": 4, "ssm_state_size": 6, "n_groups": 2)"),
        2 * (8 * (2 * 16 + 2 * 12 + 4) + 40 * 5 + 12 + 16 + 128) + attention + 2 * 8 * 16 + 4 * 8 +
            ends},
       {"nemotron_h: experts whose input a matrix makes, in a list of words",
        config("nemotron_h", R"("layers_block_type": ["attention", "moe", "attention", "mlp"],
-         "n_routed_experts": 3, "num_experts_per_tok": 2, "moe_intermediate_size": 16,
-         "n_shared_experts": 1, "moe_shared_expert_intermediate_size": 12, "moe_latent_size": 6)"),
+         "head_dim": 4, "n_routed_experts": 3, "num_experts_per_tok": 2,
+         "moe_intermediate_size": 16, "n_shared_experts": 1, "moe_shared_expert_intermediate_size": 12, "moe_latent_size": 6)"),
        2 * attention + 3 * 2 * 6 * 16 + 2 * 8 * 6 + 3 * 8 + 3 + 2 * 8 * 12 + 2 * 8 * 16 + 4 * 8 +
            ends},
       {"nemotron_h: as many layers as its list has",
        R"({"model_type": "nemotron_h", "hidden_size": 8, "num_attention_heads": 2,
-         "num_key_value_heads": 1, "intermediate_size": 16, "vocab_size": 10,
-         "layers_block_type": ["attention", "mlp", "mlp"]})",
+         "num_key_value_heads": 1, "attention_head_dim": 4, "intermediate_size": 16,
+         "vocab_size": 10, "layers_block_type": ["attention", "mlp", "mlp"]})",
        attention + 2 * 2 * 8 * 16 + 3 * 8 + ends},
       {"ernie4_5_moe_vl: without experts of images",
        R"({"model_type": "ernie4_5_moe_vl", "hidden_size": 8, "num_hidden_layers": 2,
@@ -240,10 +241,114 @@ TEST_CASE("families: which layers have windows") {
 TEST_CASE("families: a model of several inputs is its language model, and says so") {
   const Transformer model = model_of(R"({"model_type": "qwen2_5_vl", "tie_word_embeddings": true,
     "text_config": {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
-    "intermediate_size": 16, "vocab_size": 10}, "vision_config": {"hidden_size": 4}})");
+    "num_key_value_heads": 2, "intermediate_size": 16, "vocab_size": 10}, "vision_config": {"hidden_size": 4}})");
   CHECK(parameters_of(model).total == 4 * 64 + 24 + mlp + 16 + 80 + 8);
   REQUIRE(model.notes.size() == 1);
   CHECK(model.notes[0].find("vision_config is left out") != std::string::npos);
+}
+
+// Of configuration_*.py of transformers; a null says as many as heads, or parts of the hidden size.
+TEST_CASE("families: keys that are left out are as the class of the family has them") {
+  struct Row {
+    std::string family;
+    int64_t kv_heads;
+    int64_t head_size;
+  };
+  const std::string sizes = R"(, "hidden_size": 2560, "num_hidden_layers": 4,
+    "num_attention_heads": 80, "intermediate_size": 64, "vocab_size": 10, "num_experts": 2,
+    "n_routed_experts": 2, "num_local_experts": 2, "num_experts_per_tok": 1,
+    "moe_intermediate_size": 8)";
+  const std::string dense = R"(, "hidden_size": 2560, "num_hidden_layers": 4,
+    "num_attention_heads": 80, "intermediate_size": 64, "vocab_size": 10)";
+  const std::vector<Row> dense_rows = {
+      {"llama", 80, 32},      {"mistral", 8, 32},          {"ministral", 8, 32},
+      {"ministral3", 8, 128}, {"gemma", 16, 256},          {"glm", 2, 128},
+      {"glm4", 2, 128},       {"glm4v_text", 2, 32},       {"starcoder2", 2, 32},
+      {"smollm3", 4, 32},     {"seed_oss", 8, 128},        {"ernie4_5", 2, 128},
+      {"helium", 20, 128},    {"qwen2_vl_text", 8, 32},    {"qwen2_5_omni_text", 4, 32},
+      {"granite", 80, 32},    {"hunyuan_v1_dense", 80, 32}};
+  const std::vector<Row> expert_rows = {
+      {"mixtral", 8, 32},     {"qwen3_moe", 4, 32}, {"qwen3_vl_moe_text", 16, 32},
+      {"gpt_oss", 8, 64},     {"glm4_moe", 8, 32},  {"solar_open", 8, 128},
+      {"minimax_m2", 8, 128}, {"phimoe", 8, 32},    {"llama4_text", 8, 128},
+      {"olmoe", 80, 32},      {"jamba", 8, 32},     {"qwen3_next", 2, 256}};
+  const auto check = [](const Row& row, const std::string& keys) {
+    const std::string text = R"({"model_type": ")" + row.family + "\"" + keys;
+    INFO(row.family);
+    const Transformer model = model_of(text + "}");
+    CHECK(model.kv_heads == row.kv_heads);
+    CHECK(model.head_size == row.head_size);
+    const Transformer bare = model_of(text + R"(, "num_key_value_heads": null, "head_dim": null})");
+    CHECK(bare.kv_heads == 80);
+    CHECK(bare.head_size == 32);
+  };
+  for (const Row& row : dense_rows) check(row, dense);
+  for (const Row& row : expert_rows) check(row, sizes);
+  CHECK(model_of(R"({"model_type": "glm4_moe")" + sizes + "}").experts->first_dense == 1);
+  CHECK(model_of(R"({"model_type": "glm4")" + dense + "}").attention_bias == AttentionBias::qkv);
+  CHECK(model_of(R"({"model_type": "phimoe")" + sizes + "}").attention_bias == AttentionBias::none);
+}
+
+// vicuna-7b with 32,064 words: 2 x 32,064 h; 32 layers of 4 h^2 + 3 x 11,008 h + 2 h; h = 4,096.
+TEST_CASE("families: sizes that a model of several inputs leaves out") {
+  const Transformer llava = model_of(R"({"model_type": "llava", "text_config": {
+    "model_type": "llama", "max_position_embeddings": 4096, "vocab_size": 32064}})");
+  const int64_t h = 4096;
+  CHECK(parameters_of(llava).total ==
+        2 * 32'064 * h + 32 * (4 * h * h + 3 * 11'008 * h + 2 * h) + h);
+  REQUIRE(llava.notes.size() == 1);
+  CHECK(llava.notes[0].find("hidden_size 4096, intermediate_size 11008") != std::string::npos);
+  const Transformer pixtral = model_of(R"({"model_type": "llava", "text_config": {"head_dim": 128,
+    "hidden_size": 5120, "intermediate_size": 14336, "model_type": "mistral",
+    "num_hidden_layers": 40, "sliding_window": null, "vocab_size": 131072}})");
+  CHECK(pixtral.heads == 32);
+  CHECK(pixtral.kv_heads == 8);
+}
+
+// DeepSeek-VL2-tiny: attention of 10 heads of 128, h = 1,280.
+TEST_CASE("families: DeepSeek without latent attention") {
+  const Transformer model = model_of(R"({"model_type": "deepseek_vl_v2", "language_config": {
+    "model_type": "deepseek_v2", "hidden_size": 1280, "intermediate_size": 6848,
+    "kv_lora_rank": null, "q_lora_rank": null, "qk_nope_head_dim": 0, "qk_rope_head_dim": 0,
+    "v_head_dim": 0, "use_mla": false, "moe_intermediate_size": 896, "n_routed_experts": 64,
+    "n_shared_experts": 2, "num_attention_heads": 10, "num_key_value_heads": 10,
+    "num_experts_per_tok": 6, "first_k_dense_replace": 1, "num_hidden_layers": 12,
+    "vocab_size": 129280}})");
+  const int64_t h = 1280;
+  CHECK_FALSE(model.latent);
+  CHECK(parameters_of(model).total == 2 * 129'280 * h + h + 12 * (4 * h * h + 2 * h) +
+                                          3 * h * 6848 + 11 * (66 * 3 * h * 896 + 64 * h));
+}
+
+// moe_layers and no_rope_layers of Llama4TextConfig go before what would follow from steps.
+TEST_CASE("families: Llama 4 with lists of layers") {
+  const std::string some = R"("num_local_experts": 3, "num_experts_per_tok": 1,
+    "head_dim": 4, "intermediate_size_mlp": 16, )";
+  const auto total = [&](const std::string& rest) {
+    return total_of(config("llama4_text", some + rest));
+  };
+  CHECK(total(R"("moe_layers": [1, 3])") == total(R"("interleave_moe_layer_step": 2)"));
+  CHECK(total(R"("moe_layers": null)") == total(R"("interleave_moe_layer_step": 1)"));
+  CHECK(total(R"("moe_layers": [])") == 4 * (attention + mlp + 16) + ends);
+  const Transformer model =
+      model_of(config("llama4_text", some + R"("no_rope_layers": [0, 1, 1, 0])"));
+  std::string kinds;
+  for (int64_t i = 0; i < 4; ++i) kinds += name_in(mixings, model.layer(i).mixing)[0];
+  CHECK(kinds == "fwwf");
+  CHECK(refusal_of([&] {
+          model_of(config("llama4_text", some + R"("no_rope_layers": [0, 1])"));
+        }).find("expected a number for each of the 4 layers, got 2") != std::string::npos);
+}
+
+// Falcon-40B and Falcon-7B as they were first published; the totals are those of their files of
+// today.
+TEST_CASE("families: Falcon by its first names") {
+  CHECK(total_of(R"({"model_type": "RefinedWeb", "bias": false, "hidden_size": 8192,
+    "n_head": 128, "n_head_kv": 8, "n_layer": 60, "parallel_attn": true,
+    "vocab_size": 65024})") == 41'303'293'952);
+  CHECK(total_of(R"({"model_type": "RefinedWebModel", "bias": false, "hidden_size": 4544,
+    "n_head": 71, "n_layer": 32, "parallel_attn": true, "multi_query": true,
+    "vocab_size": 65024})") == 6'921'720'704);
 }
 
 TEST_CASE("families: what is refused, and why") {

@@ -199,7 +199,8 @@ TEST_CASE("models: what is refused, in a sentence that names the field") {
        "the 4 heads do not divide among 3"},
       {"more experts for a token than there are",
        R"({"model_type": "mixtral", )" + sizes +
-           R"("num_attention_heads": 2, "num_local_experts": 4, "num_experts_per_tok": 5})",
+           R"("num_attention_heads": 2, "num_key_value_heads": 2, "num_local_experts": 4,
+           "num_experts_per_tok": 5})",
        "a token visits 5 of 4 experts"},
       {"a size that is none", R"({"model_type": "llama", "hidden_size": -8})", "/hidden_size"},
       {"an unknown field", R"({"schema": "sgdsim/model/1", "hidden": 8, "layers": 1, "heads": 1,

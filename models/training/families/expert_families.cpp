@@ -9,29 +9,42 @@ namespace {
 using enum AttentionBias;
 
 constexpr Family expert_rows[] = {
-    {.name = "mixtral", .windows = Windows::all, .has_experts = true, .experts_are_mlps = true},
+    {.name = "mixtral",
+     .otherwise = R"({"num_key_value_heads": 8})",
+     .windows = Windows::all,
+     .has_experts = true,
+     .experts_are_mlps = true},
     {.name = "qwen2_moe",
-     .otherwise = R"({"qkv_bias": true, "use_sliding_window": false, "max_window_layers": 28})",
+     .otherwise = R"({"num_key_value_heads": 16, "qkv_bias": true, "use_sliding_window": false,
+                      "max_window_layers": 28})",
      .bias = qkv,
      .bias_key = "qkv_bias",
      .windows = Windows::upper,
      .has_experts = true,
      .read = read_qwen2_moe},
     {.name = "qwen3_moe",
-     .otherwise = R"({"head_dim": 128, "use_sliding_window": false})",
+     .otherwise = R"({"num_key_value_heads": 4, "use_sliding_window": false})",
      .bias = all,
      .bias_key = "attention_bias",
      .query_key_norm = QueryKeyNorm::head,
      .has_experts = true},
-    {.name = "deepseek_v2", .has_experts = true, .is_latent = true},
-    {.name = "deepseek_v3", .has_experts = true, .router_bias = true, .is_latent = true},
+    {.name = "deepseek_v2",
+     .otherwise = R"({"n_shared_experts": 2})",
+     .has_experts = true,
+     .is_latent = true},
+    {.name = "deepseek_v3",
+     .otherwise = R"({"n_shared_experts": 1, "first_k_dense_replace": 3})",
+     .has_experts = true,
+     .router_bias = true,
+     .is_latent = true},
     {.name = "deepseek_v32",
      .has_experts = true,
      .router_bias = true,
      .is_latent = true,
      .read = read_indexer_keys},
     {.name = "gpt_oss",
-     .otherwise = R"({"attention_bias": true, "sliding_window": 128, "sliding_window_pattern": 2})",
+     .otherwise = R"({"num_key_value_heads": 8, "head_dim": 64, "attention_bias": true,
+                      "sliding_window": 128, "sliding_window_pattern": 2})",
      .bias = all,
      .bias_key = "attention_bias",
      .windows = Windows::pattern,
@@ -40,7 +53,8 @@ constexpr Family expert_rows[] = {
      .router_bias = true,
      .read = read_gpt_oss},
     {.name = "llama4_text",
-     .otherwise = R"({"attention_chunk_size": 8192, "interleave_moe_layer_step": 1,
+     .otherwise = R"({"num_key_value_heads": 8, "head_dim": 128, "intermediate_size_mlp": 16384,
+                      "attention_chunk_size": 8192, "interleave_moe_layer_step": 1,
                       "no_rope_layer_interval": 4, "n_shared_experts": 1})",
      .bias = all,
      .bias_key = "attention_bias",
@@ -48,6 +62,8 @@ constexpr Family expert_rows[] = {
      .experts_are_mlps = true,
      .read = read_llama4},
     {.name = "glm4_moe",
+     .otherwise = R"({"num_key_value_heads": 8, "n_shared_experts": 1,
+                      "first_k_dense_replace": 1})",
      .bias = qkv,
      .bias_key = "attention_bias",
      .query_key_norm = QueryKeyNorm::head,
@@ -55,19 +71,21 @@ constexpr Family expert_rows[] = {
      .has_experts = true,
      .router_bias = true},
     {.name = "dots1",
+     .otherwise = R"({"num_key_value_heads": 32, "sliding_window": 4096,
+                      "max_window_layers": 62})",
      .query_key_norm = QueryKeyNorm::head,
      .windows = Windows::upper,
      .has_experts = true,
      .router_bias = true},
     {.name = "minimax_m2",
-     .otherwise = R"({"use_qk_norm": true})",
+     .otherwise = R"({"num_key_value_heads": 8, "head_dim": 128, "use_qk_norm": true})",
      .query_key_norm = QueryKeyNorm::all,
      .query_key_norm_key = "use_qk_norm",
      .has_experts = true,
      .experts_are_mlps = true,
      .router_bias = true},
     {.name = "phimoe",
-     .otherwise = R"({"attention_bias": true})",
+     .otherwise = R"({"num_key_value_heads": 8})",
      .norm = Norm::layer,
      .bias = all,
      .bias_key = "attention_bias",
@@ -92,7 +110,8 @@ constexpr Family expert_rows[] = {
      .has_experts = true,
      .experts_are_mlps = true},
     {.name = "ernie4_5_moe",
-     .otherwise = R"({"tie_word_embeddings": true, "moe_num_shared_experts": 2})",
+     .otherwise = R"({"num_key_value_heads": 4, "tie_word_embeddings": true,
+                      "moe_num_shared_experts": 2, "moe_layer_start_index": 1})",
      .bias = all,
      .bias_key = "use_bias",
      .mlp_bias_key = "use_bias",
@@ -115,7 +134,8 @@ constexpr Family expert_rows[] = {
      .has_experts = true,
      .read = read_bailing},
     {.name = "afmoe",
-     .otherwise = R"({"sliding_window_pattern": 4})",
+     .otherwise = R"({"head_dim": 128, "num_shared_experts": 2, "num_dense_layers": 1,
+                      "sliding_window": 1024, "sliding_window_pattern": 4})",
      .layer_norms = 4,
      .query_key_norm = QueryKeyNorm::head,
      .windows = Windows::pattern,
@@ -125,13 +145,38 @@ constexpr Family expert_rows[] = {
     {.name = "arctic", .has_experts = true, .experts_are_mlps = true, .read = read_arctic},
     {.name = "longcat_flash", .has_experts = true, .is_latent = true, .read = read_longcat},
     {.name = "exaone_moe",
+     .otherwise = R"({"num_key_value_heads": 32, "num_shared_experts": 1,
+                      "first_k_dense_replace": 1})",
      .query_key_norm = QueryKeyNorm::head,
      .has_experts = true,
      .router_bias = true,
      .read = read_exaone4},
     {.name = "grok-1", .layer_norms = 4, .has_experts = true, .experts_are_mlps = true},
-    {.name = "dbrx", .norm = Norm::scale, .has_experts = true, .experts_are_mlps = true},
+    {.name = "dbrx",
+     .otherwise = R"({"kv_n_heads": 1})",
+     .norm = Norm::scale,
+     .has_experts = true,
+     .experts_are_mlps = true},
 };
+
+// Layers with rotation attend within blocks; every fourth, or those with a 0 in `no_rope_layers`,
+// has no rotation and attends to all.
+std::vector<Mixing> blocks_of_llama4(const Keys& keys, int64_t layers) {
+  const std::vector<int64_t> rotates = keys.list_or_none("no_rope_layers", 1);
+  std::vector<Mixing> kinds;
+  for (const int64_t one : rotates) kinds.push_back(one == 1 ? Mixing::window : Mixing::full);
+  if (kinds.empty()) {
+    const int64_t period = keys.whole({"no_rope_layer_interval"}, 1, most_model_layers);
+    kinds.assign(static_cast<std::size_t>(period), Mixing::window);
+    kinds.back() = Mixing::full;
+  } else if (static_cast<int64_t>(kinds.size()) != layers) {
+    keys.value()
+        .child("no_rope_layers")
+        .fail("expected a number for each of the " + std::to_string(layers) + " layers, got " +
+              std::to_string(kinds.size()));
+  }
+  return shortest_period(kinds);
+}
 
 }  // namespace
 
@@ -146,16 +191,18 @@ void read_gpt_oss(const Keys& /*keys*/, Transformer& model) {
   model.experts->bias = true;
 }
 
-// Layers with rotation attend within blocks; every fourth has no rotation and attends to all.
 void read_llama4(const Keys& keys, Transformer& model) {
   model.mlp_width = keys.whole_or({"intermediate_size_mlp"}, model.mlp_width, 1, most_width);
+  if (model.mlp_pattern == std::vector<Mlp>{Mlp::dense}) {
+    model.experts.reset();
+    model.mlp_pattern.clear();
+  }
   if (keys.has("layer_types") || !keys.has("attention_chunk_size")) return;
-  const int64_t period = keys.whole({"no_rope_layer_interval"}, 1, most_model_layers);
-  if (period == 1) return;
+  const std::vector<Mixing> kinds = blocks_of_llama4(keys, model.layers);
+  if (kinds == std::vector<Mixing>{Mixing::full}) return;
   model.window =
       Window{.size = keys.whole({"attention_chunk_size"}, 1, most_sequence), .in_blocks = true};
-  model.mixing_pattern.assign(static_cast<std::size_t>(period), Mixing::window);
-  model.mixing_pattern.back() = Mixing::full;
+  model.mixing_pattern = kinds;
 }
 
 void read_phimoe(const Keys& keys, Transformer& model) {

@@ -20,6 +20,7 @@ enum class Windows : uint8_t {
 struct Family {
   std::string_view name;
   const char* otherwise = "{}";  // keys that a file need not have, with what they then are
+  const char* sizes = "{}";      // that a model of several inputs need not say of this one
   bool gated = true;
   Norm norm = Norm::rms;
   int64_t layer_norms = 2;

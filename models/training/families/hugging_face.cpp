@@ -9,34 +9,40 @@ namespace {
 
 constexpr int64_t usual_sequence = 8192;  // of training, where positions allow more
 
-// The same layers under another name.
+// The same layers under another name, and what a file need not say there.
 struct Alias {
   std::string_view name;
   std::string_view family;
+  const char* otherwise = "{}";
 };
+constexpr char eight_groups[] = R"({"num_key_value_heads": 8})";
+constexpr char sixteen_groups[] = R"({"num_key_value_heads": 16, "head_dim": null})";
+constexpr char two_groups[] = R"({"num_key_value_heads": 2})";
+constexpr char all_have_experts[] = R"({"n_shared_experts": null, "first_k_dense_replace": 0})";
+constexpr char one_is_dense[] = R"({"first_k_dense_replace": 1})";
 constexpr std::array aliases = {
     Alias{"Yi", "llama"},
     Alias{"yi", "llama"},
     Alias{"xverse", "llama"},
     Alias{"internlm2", "llama"},
-    Alias{"internlm3", "llama"},
-    Alias{"helium", "llama"},
+    Alias{"internlm3", "llama", two_groups},
+    Alias{"helium", "llama", R"({"num_key_value_heads": 20, "head_dim": 128})"},
     Alias{"llava", "llama"},
     Alias{"llava_next", "llama"},
     Alias{"idefics3", "llama"},
     Alias{"smolvlm", "llama"},
-    Alias{"ministral3", "ministral"},
+    Alias{"ministral3", "ministral", R"({"head_dim": 128, "sliding_window": null})"},
     Alias{"mistral3", "mistral"},
-    Alias{"qwen2_vl", "qwen2"},
-    Alias{"qwen2_vl_text", "qwen2"},
-    Alias{"qwen2_5_vl", "qwen2"},
-    Alias{"qwen2_5_vl_text", "qwen2"},
-    Alias{"qwen2_5_omni_text", "qwen2"},
+    Alias{"qwen2_vl", "qwen2", eight_groups},
+    Alias{"qwen2_vl_text", "qwen2", eight_groups},
+    Alias{"qwen2_5_vl", "qwen2", eight_groups},
+    Alias{"qwen2_5_vl_text", "qwen2", eight_groups},
+    Alias{"qwen2_5_omni_text", "qwen2", R"({"num_key_value_heads": 4})"},
     Alias{"mimo", "qwen2"},
     Alias{"qwen3_vl", "qwen3"},
     Alias{"qwen3_vl_text", "qwen3"},
-    Alias{"qwen3_vl_moe", "qwen3_moe"},
-    Alias{"qwen3_vl_moe_text", "qwen3_moe"},
+    Alias{"qwen3_vl_moe", "qwen3_moe", sixteen_groups},
+    Alias{"qwen3_vl_moe_text", "qwen3_moe", sixteen_groups},
     Alias{"qwen3_omni_moe_text", "qwen3_moe"},
     Alias{"qwen3_5_text", "qwen3_5"},
     Alias{"qwen3_5_moe", "qwen3_next"},
@@ -51,16 +57,16 @@ constexpr std::array aliases = {
     Alias{"codegen", "gptj"},
     Alias{"bailing_moe_v2", "bailing_moe"},
     Alias{"llama4", "llama4_text"},
-    Alias{"glm4v", "glm4"},
-    Alias{"glm4v_text", "glm4"},
-    Alias{"glm4v_moe", "glm4_moe"},
-    Alias{"solar_open", "glm4_moe"},
-    Alias{"glm4v_moe_text", "glm4_moe"},
-    Alias{"kimi_k2", "deepseek_v3"},
-    Alias{"kimi_k25", "deepseek_v3"},
-    Alias{"kimi_vl", "deepseek_v3"},
-    Alias{"deepseek_vl_v2", "deepseek_v2"},
-    Alias{"glm4_moe_lite", "deepseek_v3"},
+    Alias{"glm4v", "glm4", R"({"head_dim": null})"},
+    Alias{"glm4v_text", "glm4", R"({"head_dim": null})"},
+    Alias{"glm4v_moe", "glm4_moe", R"({"attention_bias": true})"},
+    Alias{"solar_open", "glm4_moe", R"({"head_dim": 128, "first_k_dense_replace": 0})"},
+    Alias{"glm4v_moe_text", "glm4_moe", R"({"attention_bias": true})"},
+    Alias{"kimi_k2", "deepseek_v3", all_have_experts},
+    Alias{"kimi_k25", "deepseek_v3", all_have_experts},
+    Alias{"kimi_vl", "deepseek_v3", all_have_experts},
+    Alias{"deepseek_vl_v2", "deepseek_v2", all_have_experts},
+    Alias{"glm4_moe_lite", "deepseek_v3", one_is_dense},
     Alias{"glm_moe_dsa", "deepseek_v32"},
     Alias{"ernie4_5_vl_moe_text", "ernie4_5_moe"},
     Alias{"ernie4_5_moe_vl", "ernie4_5_moe"},
@@ -70,8 +76,8 @@ constexpr std::array aliases = {
     Alias{"MiniMaxText01", "minimax"},
     Alias{"MiniMaxM1", "minimax"},
     Alias{"hunyuan", "hunyuan_v1_moe"},
-    Alias{"RefinedWeb", "falcon"},
-    Alias{"RefinedWebModel", "falcon"},
+    Alias{"RefinedWeb", "falcon", R"({"new_decoder_architecture": true})"},
+    Alias{"RefinedWebModel", "falcon", R"({"new_decoder_architecture": false})"},
 };
 
 // What the arithmetic of a layer cannot say.
@@ -159,15 +165,20 @@ const Family* find_family(std::string_view name) {
   return nullptr;
 }
 
+struct FoundFamily {
+  const Family& family;
+  const char* otherwise = "{}";  // of the alias
+};
+
 // A near name is another architecture, so that none is offered.
-const Family& family_of(const Value& type) {
+FoundFamily family_of(const Value& type) {
   const std::string name = type.text();
   for (const Refusal& refusal : refusals)
     if (refusal.name == name)
       type.fail("models of the family " + name + " are not read: " + refusal.reason);
-  if (const Family* family = find_family(name)) return *family;
+  if (const Family* family = find_family(name)) return {*family};
   for (const Alias& alias : aliases)
-    if (alias.name == name) return *find_family(alias.family);
+    if (alias.name == name) return {*find_family(alias.family), alias.otherwise};
   std::string known;
   for (const std::string& one : hugging_face_families()) known += (known.empty() ? "" : ", ") + one;
   type.fail("unknown family of models \"" + printable(name) + "\"; known: " + known +
@@ -220,7 +231,7 @@ void read_attention(const Keys& keys, const Family& family, Transformer& model) 
       keys.whole({"num_attention_heads", "n_head", "n_heads", "num_heads"}, 1, most_heads);
   model.kv_heads = keys.whole_or({"num_key_value_heads", "kv_n_heads", "multi_query_group_num"},
                                  model.heads, 1, most_heads);
-  if (family.is_latent)
+  if (family.is_latent && keys.flag_or({"use_mla"}, true))
     read_latent_keys(keys, family, model);
   else
     read_head_size(keys, model);
@@ -292,8 +303,9 @@ int64_t layers_of(const Keys& keys) {
   return count;
 }
 
-Transformer read_family(const Value& value, const Family& family) {
-  const Keys keys(value, family.otherwise);
+Transformer read_family(const Value& value, const FoundFamily& found) {
+  const Family& family = found.family;
+  const Keys keys(value, family.otherwise, found.otherwise);
   if (!family.has_experts && !family.may_have_experts)
     refuse_keys(keys, expert_keys, family, "experts");
   if (!family.is_latent) refuse_keys(keys, latent_keys, family, "multi-latent attention");
@@ -325,22 +337,41 @@ std::optional<std::string> wrapper_of(const Json& json) {
   return {};
 }
 
+// Files of models of several inputs leave out what the family has by itself. Says what was added.
+std::string add_sizes(Json& inner) {
+  const auto type = inner.find("model_type");
+  const Family* family =
+      type != inner.end() && type->is_string() ? find_family(type->get<std::string>()) : nullptr;
+  std::string added;
+  if (family == nullptr) return added;
+  const Json sizes = Json::parse(family->sizes);
+  for (const auto& [key, size] : sizes.items()) {
+    if (inner.contains(key)) continue;
+    inner[key] = size;
+    added += (added.empty() ? "" : ", ") + key + " " + size.dump();
+  }
+  return added;
+}
+
 Transformer read_wrapped(const Value& value, const std::string& name) {
   Json inner = value.json().at(name);
   const Json& outer = value.json();
+  const std::string added = add_sizes(inner);
   for (const char* key : {"model_type", "tie_word_embeddings", "_name_or_path"})
     if (!inner.contains(key) && outer.contains(key)) inner[key] = outer.at(key);
   Transformer model = read_hugging_face(Value(inner, value.file(), value.path() + "/" + name));
   std::string rest;
   for (const char* key : {"vision_config", "audio_config", "speech_config"})
     if (outer.contains(key)) rest += (rest.empty() ? "" : ", ") + std::string(key);
+  if (!added.empty())
+    model.notes.push_back(name + " leaves out sizes, which are then those of its family: " + added);
   if (!rest.empty())
     model.notes.push_back("only the language model is read; " + rest + " is left out");
   return model;
 }
 
 // ERNIE's models of texts and images have experts for each, in pairs of numbers.
-Transformer read_text_part(const Value& value, const Family& family) {
+Transformer read_text_part(const Value& value, const FoundFamily& found) {
   Json json = value.json();
   bool is_pair = false;
   for (auto& [name, one] : json.items())
@@ -348,7 +379,7 @@ Transformer read_text_part(const Value& value, const Family& family) {
       one = Json(one.front());
       is_pair = true;
     }
-  Transformer model = read_family(Value(json, value.file(), value.path()), family);
+  Transformer model = read_family(Value(json, value.file(), value.path()), found);
   model.notes.emplace_back(is_pair ? "only the language model is read; experts of images, and what "
                                      "makes vectors of images, are left out"
                                    : "only the language model is read");
@@ -371,11 +402,11 @@ const std::vector<std::string>& hugging_face_families() {
 
 Transformer read_hugging_face(const Value& value) {
   if (const auto name = wrapper_of(value.json())) return read_wrapped(value, *name);
-  const Family& family = family_of(value.child("model_type"));
+  const FoundFamily found = family_of(value.child("model_type"));
   if (value.child("model_type").text().find("_vl") != std::string::npos &&
-      family.name == "ernie4_5_moe")
-    return read_text_part(value, family);
-  return read_family(value, family);
+      found.family.name == "ernie4_5_moe")
+    return read_text_part(value, found);
+  return read_family(value, found);
 }
 
 }  // namespace sgdsim

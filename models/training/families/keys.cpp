@@ -6,8 +6,9 @@
 namespace sgdsim {
 namespace {
 
-std::shared_ptr<const Json> merged(const Json& file, const char* otherwise) {
+std::shared_ptr<const Json> merged(const Json& file, const char* otherwise, const char* of_alias) {
   Json all = Json::parse(otherwise);
+  all.update(Json::parse(of_alias));
   for (const char* inside : {"attn_config", "ffn_config"})
     if (const auto found = file.find(inside); found != file.end() && found->is_object())
       for (const auto& [name, value] : found->items()) all[name] = value;
@@ -23,8 +24,9 @@ std::string or_text(const Names& names) {
 
 }  // namespace
 
-Keys::Keys(const Value& value, const char* otherwise)
-    : json_(merged(value.json(), otherwise)), value_(*json_, value.file(), value.path()) {}
+Keys::Keys(const Value& value, const char* otherwise, const char* of_alias)
+    : json_(merged(value.json(), otherwise, of_alias)),
+      value_(*json_, value.file(), value.path()) {}
 
 bool Keys::has(const std::string& key) const {
   const auto found = json_->find(key);

@@ -14,8 +14,9 @@ using Names = std::vector<std::string>;
 class Keys {
  public:
   // `otherwise`: JSON of the keys that a file need not have, with what they then are. Objects of
-  // keys (`attn_config`, `ffn_config`) count as if their keys stood outside.
-  Keys(const Value& value, const char* otherwise);
+  // keys (`attn_config`, `ffn_config`) count as if their keys stood outside. `of_alias`: the same,
+  // where it differs under another name of the family.
+  Keys(const Value& value, const char* otherwise, const char* of_alias = "{}");
 
   // null is how these files say that there is none.
   bool has(const std::string& key) const;

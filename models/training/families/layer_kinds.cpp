@@ -62,6 +62,11 @@ std::vector<bool> layers_with_experts(const Keys& keys, const Transformer& model
     const std::vector<Value> entries = list.items();
     for (std::size_t i = 0; i < has.size(); ++i) has[i] = entries[i].flag();
   }
+  if (keys.has("moe_layers")) {
+    has.assign(has.size(), false);
+    for (const int64_t layer : keys.list_or_none("moe_layers", model.layers - 1))
+      has[at(layer)] = true;
+  }
   for (const int64_t layer : keys.list_or_none("mlp_only_layers", most_model_layers))
     if (layer < model.layers) has[at(layer)] = false;
   const int64_t last =

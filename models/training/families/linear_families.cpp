@@ -10,9 +10,17 @@ namespace {
 using enum AttentionBias;
 
 constexpr char qwen3_next_keys[] =
-    R"({"head_dim": 256, "full_attention_interval": 4, "decoder_sparse_step": 1,
+    R"({"num_key_value_heads": 2, "head_dim": 256, "full_attention_interval": 4, "decoder_sparse_step": 1,
         "linear_num_key_heads": 16, "linear_num_value_heads": 32, "linear_key_head_dim": 128,
         "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4})";
+constexpr char qwen3_5_keys[] =
+    R"({"num_key_value_heads": 4, "head_dim": 256, "full_attention_interval": 4,
+        "linear_num_key_heads": 16, "linear_num_value_heads": 32, "linear_key_head_dim": 128,
+        "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4})";
+constexpr char bamba_keys[] =
+    R"({"num_key_value_heads": 8, "mamba_n_groups": 1, "mamba_d_state": 256, "mamba_d_conv": 4,
+        "mamba_expand": 2, "mamba_chunk_size": 256, "mamba_conv_bias": true,
+        "mamba_proj_bias": false})";
 constexpr char mamba_hybrid_keys[] =
     R"({"mamba_n_groups": 1, "mamba_d_state": 256, "mamba_d_conv": 4, "mamba_expand": 2,
         "mamba_chunk_size": 256, "mamba_conv_bias": true, "mamba_proj_bias": false})";
@@ -26,7 +34,7 @@ constexpr Family linear_rows[] = {
      .has_experts = true,
      .read = read_qwen3_next},
     {.name = "qwen3_5",
-     .otherwise = qwen3_next_keys,
+     .otherwise = qwen3_5_keys,
      .bias = all,
      .bias_key = "attention_bias",
      .query_key_norm = QueryKeyNorm::head,
@@ -49,13 +57,14 @@ constexpr Family linear_rows[] = {
      .attends = false,
      .read = read_mamba},
     {.name = "jamba",
-     .otherwise = R"({"attn_layer_period": 8, "attn_layer_offset": 4, "expert_layer_period": 2,
+     .otherwise =
+         R"({"num_key_value_heads": 8, "attn_layer_period": 8, "attn_layer_offset": 4, "expert_layer_period": 2,
                       "expert_layer_offset": 1, "mamba_d_state": 16, "mamba_d_conv": 4,
                       "mamba_expand": 2, "mamba_conv_bias": true, "mamba_proj_bias": false})",
      .has_experts = true,
      .experts_are_mlps = true,
      .read = read_jamba},
-    {.name = "bamba", .otherwise = mamba_hybrid_keys, .read = read_bamba},
+    {.name = "bamba", .otherwise = bamba_keys, .read = read_bamba},
     {.name = "granitemoehybrid",
      .otherwise = mamba_hybrid_keys,
      .bias = all,
@@ -64,7 +73,8 @@ constexpr Family linear_rows[] = {
      .experts_are_mlps = true,
      .read = read_granite_hybrid},
     {.name = "nemotron_h",
-     .otherwise = R"({"conv_kernel": 4, "chunk_size": 128, "use_conv_bias": true,
+     .otherwise = R"({"num_key_value_heads": 8, "attention_head_dim": 128, "conv_kernel": 4,
+                      "chunk_size": 128, "use_conv_bias": true,
                       "use_bias": false, "n_groups": 8, "ssm_state_size": 128})",
      .gated = false,
      .bias = all,
@@ -79,7 +89,7 @@ constexpr Family linear_rows[] = {
      .is_latent = true,
      .read = read_kimi_linear},
     {.name = "minimax",
-     .otherwise = R"({"block_size": 256})",
+     .otherwise = R"({"num_key_value_heads": 8, "block_size": 256})",
      .has_experts = true,
      .experts_are_mlps = true,
      .read = read_minimax},
