@@ -114,7 +114,7 @@ TEST_CASE("recipes: torchtitan, NeMo 2 and tables of benchmarks, by hand") {
   CHECK(has_note(found, "model_converters.converters is not taken over"));
   CHECK(to_text(python_read("def f():\n    c = Trainer.Config(training=TrainingConfig("
                             "local_batch_size=4))\n    return c\n")
-                    .layout) == "dp64 mbs4 zero3 kernels=eager");
+                    .layout) == "dp64 mbs4 zero3 recompute=operations kernels=eager");
   const std::string lora = "    cfg.peft = run.Config(LoRA)\n    cfg.peft.dim = 16\n";
   CHECK(to_text(python_read(recipe_of(tp + "8\n" + lora)).layout) == "tp8 dp8 zero1 sp lora=16");
   const std::string table = "f = replace(Base(), tensor_model_parallel_size=8, ";

@@ -133,15 +133,26 @@ TEST_CASE("foreign stages: settings of programs") {
        "  account_for_loss_in_pipeline_split: true\n",
        "llama3.1_405b", "pp8 dp2 zero0 ends=layers"},
       // 61 + 1 + 1 = 15 x 4 + 3.
-      {titan, "deepseek_v3", "pp16 zero0 stages=3+4x14+2 kernels=compiled"},
+      {titan, "deepseek_v3", "pp16 ga8 zero0 recompute=block:2 stages=3+4x14+2 kernels=compiled"},
       {titan + "pipeline_parallel_first_stage_less_layers = 0\n"
                "pipeline_parallel_last_stage_less_layers = 0\n",
-       "deepseek_v3", "pp16 zero0 stages=4x13+3x3 kernels=compiled"},
+       "deepseek_v3", "pp16 ga8 zero0 recompute=block:2 stages=4x13+3x3 kernels=compiled"},
       // 34 = 2 x 9 + 2 x 8, of 4 stages.
       {"[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_layers_per_stage = 9\n"
        "pipeline_parallel_schedule = \"Interleaved1F1B\"\n"
        "pipeline_parallel_first_stage_less_layers = 1\n[training]\nlocal_batch_size = 4",
-       "llama3.1_8b", "pp2 vp2 dp8 ga4 zero3 reshard=off stages=8+9+8+7 kernels=eager"},
+       "llama3.1_8b",
+       "pp2 vp2 dp8 ga4 zero3 recompute=block:4 reshard=off stages=8+9+8+7 kernels=eager"},
+      // The first layers of all stages but one; of 32.
+      {"[parallelism]\npipeline_parallel_degree = 4\n"
+       "pipeline_parallel_split_points = \"layers.7,layers.16,layers.25\"",
+       "llama3.1_8b",
+       "pp4 dp4 ga8 zero3 recompute=block:4 reshard=off stages=7+9x2+7 kernels=eager"},
+      {"[experimental]\npipeline_parallel_degree = 2\n"
+       "pipeline_parallel_schedule = \"Interleaved1F1B\"\n"
+       "pipeline_parallel_split_points = [\"layers.8\", \"layers.16\", \"layers.24\"]\n"
+       "[training]\nbatch_size = 8",
+       "llama3.1_8b", "pp2 vp2 dp8 mbs4 ga2 zero3 recompute=block:4 reshard=off kernels=eager"},
   };
   for (const Row& row : rows) {
     INFO(row.text);

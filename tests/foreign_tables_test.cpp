@@ -120,7 +120,7 @@ TEST_CASE("foreign tables: YAML of Megatron-LM") {
 }
 
 TEST_CASE("foreign tables: TOML without lines of tables") {
-  const std::string layout = "tp8 dp8 mbs2 zero3 sp kernels=eager";
+  const std::string layout = "tp8 dp8 mbs2 zero3 sp recompute=block:40 kernels=eager";
   for (const std::string& text : std::vector<std::string>{
            "parallelism.tensor_parallel_degree = 8\ntraining.local_batch_size = 2\n",
            "parallelism = {tensor_parallel_degree = 8}\ntraining = {local_batch_size = 2, steps = "
@@ -133,7 +133,7 @@ TEST_CASE("foreign tables: TOML without lines of tables") {
   }
   const std::string grouped = "[training]\nlocal_batch_size = 1_024\n";
   CHECK(to_text(tables_read(grouped + "[parallelism]\ntensor_parallel_degree = 8\n").layout) ==
-        "tp8 dp8 mbs1024 zero3 sp kernels=eager");
+        "tp8 dp8 mbs1024 zero3 sp recompute=block:40 kernels=eager");
 }
 
 TEST_CASE("foreign tables: a value below its name") {

@@ -27,6 +27,8 @@ class DeepspeedReader : public ForeignReader {
     // 0 stages of GPT-NeoX: no pipeline.
     const SettingNames stages = with({"pipeline.stages"}, in_neox("pipe-parallel-size"));
     layout.pipeline = std::max<int64_t>(1, whole(stages, 0, most_gpus).value_or(1));
+    layout.context = size({"sequence_parallel_size"});
+    if (layout.context > 1) layout.context_by = ContextBy::ulysses;
     read_neox();
     layout.zero = static_cast<int>(whole({"zero_optimization.stage"}, 0, 3).value_or(0));
     const bool overlaps = flag({"zero_optimization.overlap_comm"});
@@ -72,7 +74,7 @@ class DeepspeedReader : public ForeignReader {
     Layout& layout = found_.layout;
     found_.program = "GPT-NeoX";
     layout.expert = size(in_neox("moe-expert-parallel-size"));
-    layout.context = size(in_neox("context-parallel-size"));
+    if (layout.context == 1) layout.context = size(in_neox("context-parallel-size"));
     layout.sequence_parallel = flag(in_neox("sequence-parallel")) && layout.tensor > 1;
     found_.sequence = whole(in_neox("seq-length"));
     const int64_t unit = whole(in_neox("checkpoint-num-layers")).value_or(1);

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "study/layout/foreign_reader.h"
+#include "study/layout/foreign_shards.h"
 #include "study/layout/foreign_tuning.h"
 
 namespace sgdsim {
@@ -45,12 +46,14 @@ class Reader : public ForeignReader {
     layout.zero = flag({"use-distributed-optimizer"}) ? 1 : 0;
     if (flag({"use-megatron-fsdp", "use-custom-fsdp"}))
       layout.zero = zero_of_sharding({"data-parallel-sharding-strategy"}, 0);
-    if (flag({"use-torch-fsdp2"})) layout.zero = 3;
+    if (const auto stage = zero_of_torch(settings_)) layout.zero = *stage;
     if (const auto stage = whole({"zero-stage"}, 0, 3)) layout.zero = static_cast<int>(*stage);
     if (settings_.has("deepspeed-config"))
       found_.notes.emplace_back(
           "the file of --deepspeed_config is not read: neither overlap_comm nor a stage of ZeRO "
           "that --zero-stage does not say");
+    layout.keeps_weights = layout.zero == 3 && keeps_torch_weights(settings_);
+    layout.keeps_scores = writes_scores(settings_);
     layout.shard_copies = size({"num-distributed-optimizer-instances"});
     layout.overlaps = layout.zero > 1 || flag({"overlap-grad-reduce"});
     layout.half_gradients = flag({"grad-reduce-in-bf16"});
@@ -100,7 +103,8 @@ class Reader : public ForeignReader {
                            "ddp.overlap_grad_reduce",       "comm_overlap.overlap_grad_reduce",
                            "overlap_grad_reduce",           "ARGS.overlap_grad_reduce"};
     const bool says_overlap = settings_.find_any(overlap).has_value();
-    layout.overlaps = layout.zero > 1 || (says_overlap ? flag(overlap) : !is_megatron);
+    layout.overlaps =
+        layout.zero > 1 || (says_overlap ? flag(overlap) : !is_megatron && !is_of_mcore());
     const Names fuses = in_nemo("gradient_accumulation_fusion");
     layout.adds_apart =
         is_megatron && layout.zero <= 1 && settings_.find_any(fuses) && !flag(fuses);
@@ -111,6 +115,7 @@ class Reader : public ForeignReader {
     layout.half_gradients = flag(in_nemo("grad_reduce_in_bf16")) ||
                             (gradients && gradients->find("16") != std::string::npos) ||
                             (settings_.find_any(whole_gradients) && !flag(whole_gradients));
+    layout.keeps_scores = writes_scores(settings_);
     refuse(in_nemo("activations_checkpoint_layers_per_pipeline"));
     // Tables of Megatron-Bridge's benchmarks have a number of layers alone.
     const bool is_table = is_bridge && settings_.find("recompute_num_layers");
@@ -199,11 +204,15 @@ class Reader : public ForeignReader {
                                     ", at the top or below model");
     }
   }
+  // Of NeMo 1, which without a word exchanges gradients of mcore's behind the passes.
+  bool is_of_mcore() const { return optimizer() == "mcore_distributed_optim"; }
+  std::string optimizer() const {
+    return settings_.find_any({"model.optim.name", "optim.name"}).value_or("");
+  }
   // Recipes of Megatron-Bridge have a distributed optimizer unless they say that they do not.
   void set_shards_of_nemo(bool is_bridge) {
     Layout& layout = found_.layout;
-    const auto optimizer = settings_.find_any({"model.optim.name", "optim.name"});
-    const bool is_sharded = optimizer && optimizer->starts_with("distributed_fused");
+    const bool is_sharded = is_of_mcore() || optimizer().starts_with("distributed_fused");
     const Names distributed =
         with(in_nemo("use_distributed_optimizer"),
              {"ddp.use_distributed_optimizer", "optimizer.use_distributed_optimizer"});
@@ -217,6 +226,7 @@ class Reader : public ForeignReader {
       layout.zero = zero_of_sharding(
           with(in_nemo("data_parallel_sharding_strategy"), {"ddp.data_parallel_sharding_strategy"}),
           is_of_benchmark ? 3 : 0);
+    if (const auto stage = zero_of_torch(settings_)) layout.zero = *stage;
     if (is_bridge && !is_said && layout.zero == 1)
       found_.notes.emplace_back("use_distributed_optimizer is not said and taken to be on (zero1)");
   }
@@ -337,24 +347,29 @@ class Reader : public ForeignReader {
       settings_.fail(name_of(names),
                      unknown_name("exchange that is modelled", kind, {"p2p", "all_gather", "a2a"}));
   }
-  // Of single modules; core_attn, where nobody says which.
-  void note_selective(const Names& modules) {
+  // Of single modules; core_attn, the scores, where nobody says which.
+  void recompute_some(const Names& modules) {
+    Layout& layout = found_.layout;
+    const auto all = settings_.list(name_of(modules)).value_or(Names{"core_attn"});
     std::string others;
-    for (const std::string& module :
-         settings_.list(name_of(modules)).value_or(std::vector<std::string>{}))
+    for (const std::string& module : all)
       if (module != "core_attn") others += (others.empty() ? "" : ", ") + module;
-    found_.notes.push_back(
-        others.empty()
-            ? "selective recomputation has no effect: attention is taken to be fused"
-            : "recomputation of " + others +
-                  " alone is not priced: nothing is computed again, and memory is overestimated");
+    if (layout.keeps_scores && std::find(all.begin(), all.end(), "core_attn") != all.end())
+      layout.recompute = Recompute::selective;
+    if (!others.empty())
+      found_.notes.push_back("recomputation of " + others +
+                             " alone is not priced: it is not computed again, and memory is "
+                             "overestimated");
+    else if (!layout.keeps_scores)
+      found_.notes.emplace_back(
+          "selective recomputation has no effect: attention is taken to be fused");
   }
   // `usual`: the granularity where it is not said.
   void recompute(const Names& granularity, const Names& layers, const Names& method,
                  const Names& modules, const std::string& usual, const char* usual_method) {
     const std::string value = settings_.find_any(granularity).value_or(usual);
     if (value.empty()) return;
-    if (value == "selective") return note_selective(modules);
+    if (value == "selective") return recompute_some(modules);
     if (value != "full")
       settings_.fail(name_of(granularity),
                      unknown_name("granularity", value, {"full", "selective"}));

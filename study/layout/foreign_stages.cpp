@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string_view>
 
 #include "models/training/stage_lengths.h"
 
@@ -109,6 +110,27 @@ ForeignStages stages_of_torchtitan(int64_t layers, int64_t chunks, int64_t first
     stages.layers.push_back(least + (i < units % chunks ? 1 : 0));
   stages.layers.front() -= first_less;
   stages.layers.back() -= last_less;
+  return stages;
+}
+
+ForeignStages stages_of_splits(const std::vector<std::string>& splits, int64_t layers) {
+  ForeignStages stages;
+  int64_t before = 0;
+  for (const std::string& split : splits) {
+    const std::string_view name = split;
+    constexpr std::string_view start = "layers.";
+    int64_t layer = -1;
+    const bool is_layer = name.starts_with(start);
+    const char* end = name.data() + name.size();
+    if (!is_layer || std::from_chars(name.data() + start.size(), end, layer).ptr != end ||
+        layer < before || layer >= layers)
+      return wrong_stages("expected names in order from layers." + std::to_string(before) +
+                          " to layers." + std::to_string(layers - 1) + ", got \"" +
+                          split.substr(0, 80) + "\"");
+    stages.layers.push_back(layer - before);
+    before = layer;
+  }
+  stages.layers.push_back(layers - before);
   return stages;
 }
 

@@ -23,6 +23,9 @@ ForeignStages stages_of_megatron(const std::string& text);
 ForeignStages stages_of_torchtitan(int64_t layers, int64_t chunks, int64_t first_less,
                                    int64_t last_less);
 
+// torchtitan, until 2025: "layers.8" is the first layer of a stage behind the first one.
+ForeignStages stages_of_splits(const std::vector<std::string>& splits, int64_t layers);
+
 // Only one of both ends counts as a layer.
 ForeignStages stages_with_end(int64_t layers, int64_t chunks, bool is_loss);
 

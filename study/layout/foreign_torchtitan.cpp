@@ -1,10 +1,14 @@
-// TOML of torchtitan: degrees, a schedule, and what is computed again.
+// TOML of torchtitan: degrees, a schedule, and what is computed again. What a file leaves out is as
+// its job_config.py has it, or the classes of its configurations in Python.
 #include "study/layout/foreign_reader.h"
 
 namespace sgdsim {
 namespace {
 
 using TitanNames = SettingNames;
+
+constexpr int64_t usual_local_batch = 8;
+constexpr int64_t usual_length = 2048;
 
 class TorchtitanReader : public ForeignReader {
  public:
@@ -25,8 +29,14 @@ class TorchtitanReader : public ForeignReader {
         {all + "context_parallel_rotate_method", "experimental.context_parallel_rotate_method"});
     layout.sequence_parallel = layout.tensor > 1;
     refuse({all + "module_fqns_per_model_part"});
+    const std::string offload = "training.enable_cpu_offload";
+    if (flag({offload})) refuse({offload});
     const TitanNames schedule_names = {all + "pipeline_parallel_schedule",
                                        "experimental.pipeline_parallel_schedule"};
+    const TitanNames splits = {all + "pipeline_parallel_split_points",
+                               "experimental.pipeline_parallel_split_points"};
+    if (layout.pipeline > 1) split_.stages = settings_.list(name_of(splits)).value_or(TitanNames{});
+    split_.name = name_of(splits);
     schedule(schedule_names, all + "pipeline_parallel_layers_per_stage");
     set_stages_of_torchtitan();
     shard({all + "data_parallel_shard_degree", "training.data_parallel_shard_degree"},
@@ -34,9 +44,9 @@ class TorchtitanReader : public ForeignReader {
     set_resharding({all + "fsdp_reshard_after_forward", "training.fsdp_reshard_after_forward"});
     checkpoint("activation_checkpoint.");
     layout.kernels = kernels_of_torchtitan();
-    found_.sequence = whole({"training.seq_len"});
+    found_.sequence = or_usual("training.seq_len", whole({"training.seq_len"}), usual_length);
     const TitanNames per_replica = {"training.local_batch_size", "training.batch_size"};
-    const int64_t local = whole(per_replica).value_or(1);
+    const int64_t local = or_usual(per_replica.front(), whole(per_replica), usual_local_batch);
     layout.micro_batch = micro_batch_of(local, name_of(per_replica));
     int64_t batches = 1;
     if (const auto global = whole_if_positive({"training.global_batch_size"}))
@@ -49,10 +59,24 @@ class TorchtitanReader : public ForeignReader {
       found_.notes.emplace_back(
           "training.dtype is not taken over: weights that are trained and states of the optimizer "
           "are taken to be float32");
+    if (!usual_.empty())
+      found_.notes.push_back("not said, and taken as torchtitan has it: " + usual_);
     return found_;
   }
 
  private:
+  void note_usual(const std::string& name, const std::string& value) {
+    usual_ += (usual_.empty() ? "" : ", ") + name.substr(name.rfind('.') + 1) + " = " + value;
+  }
+  int64_t or_usual(const std::string& name, const std::optional<int64_t>& given, int64_t usual) {
+    if (!given) note_usual(name, std::to_string(usual));
+    return given.value_or(usual);
+  }
+  std::string text_or_usual(const std::string& name, const std::string& usual) {
+    const auto given = settings_.find(name);
+    if (!given) note_usual(name, "\"" + usual + "\"");
+    return given.value_or(usual);
+  }
   // Where the degree is still experimental, a batch is so many micro-batches, or as many as there
   // are ranks of the pipeline.
   int64_t micro_batch_of(int64_t local, const std::string& name) {
@@ -101,10 +125,13 @@ class TorchtitanReader : public ForeignReader {
     if (layout.pipeline == 1) return;
     const std::string name = settings_.find_any(names).value_or("1F1B");
     const auto layers = whole({per_stage});
+    if (layers && !split_.stages.empty())
+      settings_.fail(per_stage, "contradicts " + split_.name + "; leave one of them out");
     if (layers) layout.chunks = chunks_of_torchtitan(per_stage, *layers);
     const bool is_looped =
         name == "Interleaved1F1B" || name == "InterleavedZeroBubble" || name == "ZBVZeroBubble";
     if (is_looped && !layers) layout.chunks = 2;
+    if (!split_.stages.empty()) layout.chunks = chunks_of_splits(is_looped);
     if (name == "GPipe") {
       layout.schedule = PipelineSchedule::gpipe;
     } else if (name == "InterleavedZeroBubble") {
@@ -126,6 +153,17 @@ class TorchtitanReader : public ForeignReader {
                                                   {"1F1B", "GPipe", "Interleaved1F1B",
                                                    "InterleavedZeroBubble", "ZBVZeroBubble"}));
     }
+  }
+  // One stage of each rank, or with a schedule that loops as many as there are names for.
+  int64_t chunks_of_splits(bool is_looped) {
+    const int64_t pipeline = found_.layout.pipeline;
+    const auto stages = static_cast<int64_t>(split_.stages.size()) + 1;
+    if (stages % pipeline != 0 || (!is_looped && stages != pipeline))
+      settings_.fail(split_.name, "makes " + std::to_string(stages) + " stages for pp" +
+                                      std::to_string(pipeline) +
+                                      (is_looped ? ", which do not divide among its ranks"
+                                                 : ", of which each rank has one"));
+    return stages / pipeline;
   }
   // Layers less on the first and the last stage; nothing where nobody says it and layers divide.
   std::optional<std::pair<int64_t, int64_t>> less_layers(int64_t parts) {
@@ -151,6 +189,8 @@ class TorchtitanReader : public ForeignReader {
   }
   void set_stages_of_torchtitan() {
     if (found_.layout.pipeline == 1) return;
+    if (!split_.stages.empty())
+      return set_chunks(split_.name, stages_of_splits(split_.stages, model_.layers));
     const int64_t chunks = chunks_in_all();
     const auto less = less_layers(chunks);
     if (less)
@@ -178,7 +218,7 @@ class TorchtitanReader : public ForeignReader {
     if (is_sharded) layout.shard_copies = copied;
   }
   void checkpoint(const std::string& name) {
-    const std::string mode = settings_.find(name + "mode").value_or("none");
+    const std::string mode = text_or_usual(name + "mode", "selective");
     if (mode == "full")
       found_.layout.recompute = Recompute::full;
     else if (mode == "selective")
@@ -199,7 +239,9 @@ class TorchtitanReader : public ForeignReader {
   }
   // Every so many layers, or single operations.
   void checkpoint_some(const std::string& name) {
-    const std::string option = settings_.find(name).value_or("op");
+    // Configurations in Python have the operations alone.
+    const bool is_python = settings_.kind() == FlatSettings::Kind::python;
+    const std::string option = text_or_usual(name, is_python ? "op" : "2");
     if (option == "op") {
       if (knows_operations(model_, found_.layout))
         found_.layout.recompute = Recompute::operations;
@@ -218,6 +260,13 @@ class TorchtitanReader : public ForeignReader {
                              std::to_string(of_chunk / every) + " of each stage");
     if (of_chunk >= every) recompute_layers(Recompute::block, of_chunk / every);
   }
+
+  struct SplitPoints {
+    std::string name;
+    TitanNames stages = {};  // names of their first layers; of the first stage there is none
+  };
+  SplitPoints split_;
+  std::string usual_;  // what the file does not say
 };
 
 }  // namespace
