@@ -60,6 +60,41 @@ TEST_CASE("training log: steps of every kind of line") {
   CHECK(notes(rates, "global_batch_size / samples_per_second"));
 }
 
+// Megatron-LM divides by the steps since its last line: 1, 99 and 100 of them; 60 + 99 + 200 s.
+TEST_CASE("training log: means count as often as the steps that they are of") {
+  const StepRun run =
+      training_run(megatron_line("1", "60000", "512") + megatron_line("100", "1000", "512") +
+                   megatron_line("200", "2000", "512"));
+  CHECK(run.stands_for == std::vector<int64_t>{1, 99, 100});
+  const StepSummary summary = summary_of(run);
+  CHECK(summary.mean == Duration::ms(1795));
+  CHECK(summary.median == Duration::ms(2000));  // the 101st of 200
+  CHECK(summary.p95 == Duration::ms(2000));
+  CHECK(*summary.samples_per_s == doctest::Approx(512 / 1.795));
+  // A run that goes on: its first line is of as many as the second, at most.
+  CHECK(training_run(megatron_line("510", "1", "8") + megatron_line("520", "1", "8") +
+                     megatron_line("530", "1", "8"))
+            .stands_for == std::vector<int64_t>{10, 10, 10});
+  CHECK(
+      training_run(megatron_line("5", "1", "8") + megatron_line("6", "1", "8")).stands_for.empty());
+}
+
+TEST_CASE("training log: two runs in one file are refused where they would be mixed") {
+  const auto lines = [](int from, int to, const std::string& ms) {
+    std::string text;
+    for (int i = from; i <= to; ++i) text += megatron_line(std::to_string(i), ms, "8");
+    return text;
+  };
+  CHECK_THROWS_WITH_AS(training_run(lines(1, 3, "1000") + lines(1, 5, "500")),
+                       doctest::Contains("starts again at step 1, with other times, and goes on "
+                                         "to step 4"),
+                       InputError);
+  // It goes on from a checkpoint, is another rank's, or was started anew as it was.
+  CHECK(training_run(lines(1, 3, "1000") + lines(2, 5, "500")).steps.size() == 5);
+  CHECK(training_run(lines(1, 3, "1000") + lines(1, 3, "1001")).steps.size() == 3);
+  CHECK(training_run(lines(1, 3, "1000") + lines(1, 5, "1001")).steps.size() == 5);
+}
+
 TEST_CASE("training log: what does not count is counted") {
   struct Row {
     std::string text;

@@ -1,35 +1,75 @@
-// Statistics of steps.
+// Statistics of steps; a time that is the mean of several counts as often.
 #include "traces/steps/step_run.h"
 
 #include <algorithm>
 #include <cassert>
-
-#include "sim/core/nearest_rank.h"
+#include <utility>
 
 namespace sgdsim {
+namespace {
+
+struct Timed {
+  double ps = 0;
+  double steps = 1;  // that it is the mean of
+};
+
+std::vector<Timed> timed_of(const StepRun& run) {
+  std::vector<Timed> all;
+  for (std::size_t i = 0; i < run.steps.size(); ++i)
+    all.push_back({.ps = static_cast<double>(run.steps[i].ps()),
+                   .steps = run.stands_for.empty() ? 1 : static_cast<double>(run.stands_for[i])});
+  return all;
+}
+
+// The least that so many percent of the steps do not exceed, and the next one where it is just so
+// many.
+std::pair<double, double> around(const std::vector<Timed>& sorted, double percent) {
+  double all = 0;
+  for (const Timed& one : sorted) all += one.steps;
+  double below = 0;
+  std::size_t i = 0;
+  while (i + 1 < sorted.size() && 100 * (below + sorted[i].steps) < percent * all)
+    below += sorted[i++].steps;
+  const bool is_just = 100 * (below + sorted[i].steps) == percent * all && i + 1 < sorted.size();
+  return {sorted[i].ps, sorted[is_just ? i + 1 : i].ps};
+}
+
+// None if all take the same.
+std::optional<double> autocorrelation_of(const std::vector<Timed>& all) {
+  double sum = 0;
+  for (const Timed& one : all) sum += one.ps;
+  const double mean = sum / static_cast<double>(all.size());
+  double squares = 0;
+  double neighbours = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    squares += (all[i].ps - mean) * (all[i].ps - mean);
+    if (i > 0) neighbours += (all[i].ps - mean) * (all[i - 1].ps - mean);
+  }
+  if (squares == 0) return std::nullopt;
+  return neighbours / squares;
+}
+
+}  // namespace
 
 StepSummary summary_of(const StepRun& run) {
   assert(!run.steps.empty());
-  std::vector<double> ps;
-  for (const Duration step : run.steps) ps.push_back(static_cast<double>(step.ps()));
-  const auto count = static_cast<double>(ps.size());
+  std::vector<Timed> all = timed_of(run);
+  double steps = 0;
   double sum = 0;
-  for (const double one : ps) sum += one;
-  const double mean = sum / count;
-  double squares = 0;
-  double neighbours = 0;
-  for (std::size_t i = 0; i < ps.size(); ++i) {
-    squares += (ps[i] - mean) * (ps[i] - mean);
-    if (i > 0) neighbours += (ps[i] - mean) * (ps[i - 1] - mean);
+  for (const Timed& one : all) {
+    steps += one.steps;
+    sum += one.steps * one.ps;
   }
+  const double mean = sum / steps;
   StepSummary summary;
+  summary.autocorrelation = autocorrelation_of(all);
   summary.mean = Duration::nearest_ps(mean);
-  summary.median = Duration::nearest_ps(median_of(ps));
-  if (squares > 0) summary.autocorrelation = neighbours / squares;
   if (run.global_batch)
     summary.samples_per_s = static_cast<double>(*run.global_batch) / mean * 1e12;
-  std::sort(ps.begin(), ps.end());
-  summary.p95 = Duration::nearest_ps(ps[(ps.size() * 95 + 99) / 100 - 1]);
+  std::sort(all.begin(), all.end(), [](const Timed& a, const Timed& b) { return a.ps < b.ps; });
+  const auto [middle, next] = around(all, 50);
+  summary.median = Duration::nearest_ps((middle + next) / 2);
+  summary.p95 = Duration::nearest_ps(around(all, 95).first);
   return summary;
 }
 

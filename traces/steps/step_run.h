@@ -26,6 +26,7 @@ struct StepRun {
   std::optional<int64_t> accumulation;     // batches per step and worker
   std::optional<int64_t> sequence_length;  // tokens
   std::vector<Duration> steps;             // in the order of the run
+  std::vector<int64_t> stands_for;         // steps that each is the mean of; empty: one each
   std::optional<Duration> run;             // from its start to its stop
   std::optional<double> stated_samples_per_s;
   std::vector<TensorExchange> exchanges;

@@ -8,9 +8,12 @@
 //   step 12 | global_batch_size: 64 | samples_per_second: 128.0
 //
 // A progress bar overwrites its line, and several ranks may print the same: of a step that is
-// numbered only the first time counts. Megatron-LM prints means over the steps since its last line.
+// numbered only the first time counts. Megatron-LM prints means over the steps since its last line,
+// which count as often. Where numbers start again with other times, it is another run.
 #include <algorithm>
-#include <set>
+#include <cmath>
+#include <map>
+#include <utility>
 
 #include "sim/core/error.h"
 #include "traces/complete.h"
@@ -81,13 +84,21 @@ class TrainingLogReader {
  private:
   void read_line(std::string_view line, bool cut_off);
   void read_batch(std::string_view line, bool cut_off);
-  void add(double seconds, std::optional<int64_t> number);
+  void add(double seconds, std::optional<int64_t> number, int64_t steps = 1);
+  void follow(int64_t number);
+  void check_alike(int64_t number) const;
+  int64_t steps_until(std::optional<int64_t> iteration);
   void add_notes();
 
   const LogText& log_;
   StepRun run_;
-  std::set<int64_t> numbers_;
+  std::map<int64_t, double> seconds_;  // of the steps that are numbered
+  std::optional<int64_t> first_number_;
+  std::optional<int64_t> last_number_;
   std::optional<int64_t> last_iteration_;
+  bool starts_again_ = false;
+  double before_ = 0;         // seconds of the steps that occur again
+  double again_ = 0;          // and what they took then
   int64_t most_between_ = 1;  // steps that one time is the mean of
   std::size_t decimals_ = 0;  // of the last time
   bool changes_batch_ = false;
@@ -98,17 +109,55 @@ class TrainingLogReader {
   int64_t without_batch_ = 0;
 };
 
-void TrainingLogReader::add(double seconds, std::optional<int64_t> number) {
-  if (number && numbers_.contains(*number)) {
+void TrainingLogReader::follow(int64_t number) {
+  if (!first_number_) first_number_ = number;
+  const bool goes_back = last_number_ && number < *last_number_;
+  if (goes_back && number <= *first_number_) starts_again_ = true;
+  last_number_ = number;
+}
+
+// Several ranks may print the same, and a run may start again as it was.
+void TrainingLogReader::check_alike(int64_t number) const {
+  constexpr double most_apart = 0.1;
+  if (!starts_again_ || std::abs(again_ - before_) <= most_apart * before_) return;
+  throw InputError(log_.file, "it starts again at step " + std::to_string(*first_number_) +
+                                  ", with other times, and goes on to step " +
+                                  std::to_string(number) +
+                                  ": these are two runs, of which each needs a file of its own");
+}
+
+void TrainingLogReader::add(double seconds, std::optional<int64_t> number, int64_t steps) {
+  if (number) follow(*number);
+  if (number && seconds_.contains(*number)) {
     ++repeated_;
+    if (starts_again_ && seconds > 0) {
+      before_ += seconds_[*number];
+      again_ += seconds;
+    }
     return;
   }
   if (!(seconds > 0) || seconds > longest_step.s()) {
     ++bad_times_;
     return;
   }
-  if (number) numbers_.insert(*number);
+  if (number) {
+    check_alike(*number);
+    seconds_[*number] = seconds;
+  }
   run_.steps.push_back(Duration::nearest_ps(seconds * 1e12));
+  run_.stands_for.push_back(steps);
+}
+
+// Since the last line of Megatron-LM. The first one of a file stands for no more than the second.
+int64_t TrainingLogReader::steps_until(std::optional<int64_t> iteration) {
+  if (!iteration) return 1;
+  const auto last = std::exchange(last_iteration_, iteration);
+  if (!last) return std::max<int64_t>(1, *iteration);
+  if (*iteration <= *last) return 1;
+  const int64_t between = *iteration - *last;
+  most_between_ = std::max(most_between_, between);
+  if (run_.steps.size() == 1) run_.stands_for[0] = std::min(run_.stands_for[0], between);
+  return between;
 }
 
 void TrainingLogReader::read_batch(std::string_view line, bool cut_off) {
@@ -135,11 +184,9 @@ void TrainingLogReader::read_line(std::string_view line, bool cut_off) {
   read_batch(line, cut_off);
   const auto iteration = iteration_in(line);
   if (behind(line, megatron_time)) {
-    if (iteration && last_iteration_ && *iteration > *last_iteration_)
-      most_between_ = std::max(most_between_, *iteration - *last_iteration_);
-    if (iteration) last_iteration_ = iteration;
+    const int64_t steps = steps_until(iteration);
     const auto ms = number_behind(line, megatron_time);
-    return add(ms ? *ms / 1e3 : -1, iteration);
+    return add(ms ? *ms / 1e3 : -1, iteration, steps);
   }
   auto number = iteration;
   if (const auto step = number_behind(line, "global_step"); step && *step < 0x1p52)
@@ -164,7 +211,7 @@ void TrainingLogReader::add_notes() {
   note(without_batch_, "samples_per_second, and no global_batch_size before it");
   if (most_between_ > 1)
     run_.notes.push_back("a time is the mean of up to " + std::to_string(most_between_) +
-                         " steps: the 95th percentile is that of means");
+                         " steps, and counts as often: the 95th percentile is that of means");
   if (has_rates_) run_.notes.emplace_back("a step is global_batch_size / samples_per_second");
   if (changes_batch_) {
     run_.notes.emplace_back("global_batch_size changes during the run: no samples per second");
@@ -178,6 +225,7 @@ StepRun TrainingLogReader::read() {
   LineReader lines(text);
   for (std::string_view line; lines.next(line);) read_line(line, lines.was_cut_off());
   add_notes();
+  if (most_between_ == 1) run_.stands_for.clear();
   if (run_.steps.empty()) {
     std::string why;
     for (const std::string& note : run_.notes) why += "; " + note;
