@@ -9,12 +9,12 @@
 namespace sgdsim {
 namespace {
 
-using Rows = std::vector<std::pair<std::string, std::string>>;
+using ReadScripts = std::vector<std::pair<std::string, std::string>>;
 
 std::string flag_in(const std::string& script, const std::string& flag) {
   return FlatSettings::read("#!/bin/bash\n" + script, "f").find(flag).value_or("nothing");
 }
-void check_sizes_of(const Rows& rows) {
+void check_sizes_of(const ReadScripts& rows) {
   for (const auto& row : rows) {
     INFO(row.first);
     CHECK(flag_in(row.first, "size") == row.second);
