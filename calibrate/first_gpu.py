@@ -66,6 +66,7 @@ def end_with_parent():
     """In a command: it ends if this program is killed, so that the GPU is not kept busy."""
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGINT)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 def write_anew(file, content):
@@ -141,6 +142,16 @@ class Session:
             self.process.kill()
             return self.process.wait()
 
+    def start(self, words, printed, log):
+        """What interrupts meanwhile does so when the process is known, so that it is ended, too."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            self.process = subprocess.Popen(words, stdout=printed, stderr=log,
+                                            stdin=subprocess.DEVNULL, start_new_session=True,
+                                            preexec_fn=end_with_parent)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
     def run(self, name, words, out=None):
         """Runs a step's command within its limit: what it prints goes to a file, its log to
         another. Its exit code; nothing if it could not be started."""
@@ -153,9 +164,7 @@ class Session:
             log.flush()
             self.process = None
             try:
-                self.process = subprocess.Popen(words, stdout=printed, stderr=log,
-                                                stdin=subprocess.DEVNULL, start_new_session=True,
-                                                preexec_fn=end_with_parent)
+                self.start(words, printed, log)
                 code = self.process.wait(limit_s - grace_s)
             except OSError as error:
                 self.say(f"LOOK AT {name}: {error}")
