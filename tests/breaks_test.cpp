@@ -199,34 +199,37 @@ TEST_CASE("hidden: what lies under passes is what would be exposed without overl
 }
 
 TEST_CASE("margins: with a link just slower than said another layout is first, just faster not") {
-  const std::vector<std::string> words = {"layout",     "llama3.1_8b", "-c",
-                                          "dgx_h100_4", "--gpus",      "32"};
-  auto with = [&](std::vector<std::string> more) {
-    std::vector<std::string> all = words;
-    all.insert(all.end(), more.begin(), more.end());
-    return answered(all, "sgdsim/layouts/1");
-  };
-  const Json json = with({"--margins"});
-  const std::string first = json["layouts"][0]["layout"];
-  int flips = 0;
-  for (const Json& margin : json["margins"]) {
-    INFO(margin.dump());
-    if (!margin.contains("left")) continue;
-    ++flips;
-    const double left = margin["left"];
-    const std::string link = margin["part"];
-    if (link != "pcie" && link != "gpu_link" && link != "nic") FAIL(link);
-    const double usual = link == "gpu_link" ? 0.8 : link == "nic" ? 0.9 : 1;
-    const auto at = [&](double part) -> std::string {
-      return with(
-          {"--set", link + ".efficiency=" + std::to_string(part * usual)})["layouts"][0]["layout"];
+  const std::vector<std::vector<std::string>> questions = {
+      {"layout", "llama3.1_8b", "-c", "dgx_h100_4", "--gpus", "32"},
+      {"layout", "llama3.1_70b", "-c", "dgx_h100_4", "--gpus", "512", "--global-batch", "1024"}};
+  for (const std::vector<std::string>& words : questions) {
+    auto with = [&](std::vector<std::string> more) {
+      std::vector<std::string> all = words;
+      all.insert(all.end(), more.begin(), more.end());
+      return answered(all, "sgdsim/layouts/1");
     };
-    CHECK(at(left * 1.002) == first);
-    CHECK(at(left * 0.998) != first);
-    CHECK(at(left * 0.998) == margin["layout"]);
+    const Json json = with({"--margins"});
+    const std::string first = json["layouts"][0]["layout"];
+    int flips = 0;
+    for (const Json& margin : json["margins"]) {
+      INFO(margin.dump());
+      if (!margin.contains("left")) continue;
+      ++flips;
+      const double left = margin["left"];
+      const std::string link = margin["part"];
+      if (link != "pcie" && link != "gpu_link" && link != "nic") FAIL(link);
+      const double usual = link == "gpu_link" ? 0.8 : link == "nic" ? 0.9 : 1;
+      const auto at = [&](double part) -> std::string {
+        return with({"--set",
+                     link + ".efficiency=" + std::to_string(part * usual)})["layouts"][0]["layout"];
+      };
+      CHECK(at(left * 1.002) == first);
+      CHECK(at(left * 0.998) != first);
+      CHECK(at(left * 0.998) == margin["layout"]);
+    }
+    CHECK(flips > 0);
+    CHECK(!with({}).contains("margins"));
   }
-  CHECK(flips > 0);
-  CHECK(!with({}).contains("margins"));
 }
 
 TEST_CASE("breaks and margins: mistakes are a sentence") {

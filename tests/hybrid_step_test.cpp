@@ -220,17 +220,17 @@ TEST_CASE("closed form: what links carry, by hand") {
     return link_load({model, layout, 2048, gpu, Precision::bf16}, groups, stage);
   };
   const double send_s = 2. * 2048 * 1024 / 1e11;
-  for (const auto& [text, sends] : std::vector<std::pair<const char*, std::array<int, 4>>>{
+  for (const auto& row : std::vector<std::pair<const char*, std::array<int, 4>>>{
            {"pp4 ga8", {8, 16, 16, 8}},
            {"pp4 vp2 ga8", {24, 32, 32, 24}},
            {"pp4 vp2 ga8 schedule=zbv", {16, 32, 32, 16}},
            {"pp4 ga8 schedule=dualpipe", {8, 16, 16, 8}}})
     for (int64_t stage = 0; stage < 4; ++stage) {
-      CAPTURE(std::string(text));
+      CAPTURE(std::string(row.first));
       CAPTURE(stage);
-      const double sent = sends[static_cast<std::size_t>(stage)];
-      CHECK(load(text, stage).inside_s == doctest::Approx(sent * send_s));
-      CHECK(load(text, stage).across_s == 0);
+      const double sent = row.second[static_cast<std::size_t>(stage)];
+      CHECK(load(row.first, stage).inside_s == doctest::Approx(sent * send_s));
+      CHECK(load(row.first, stage).across_s == 0);
     }
   const double shared_B =
       6 * rank_parameters(model, parse_layout("dp8 zero1", ""), 0).all() * 7 / 8;

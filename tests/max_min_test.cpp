@@ -114,16 +114,16 @@ void change_at_random(Random& random, uint64_t most_resources, int steps, uint64
 TEST_CASE_TEMPLATE("max-min: random changes of random networks, against filling from scratch",
                    TestType, MaxMin, FairRates) {
   Random random(17);
-  for (int round = 0; round < rounds(5'000); ++round) {
+  for (int round = 0; round < rounds(1'500); ++round) {
     CAPTURE(round);
     change_at_random<TestType>(random, 12, 20);
   }
-  for (int round = 0; round < rounds(300); ++round) {
+  for (int round = 0; round < rounds(100); ++round) {
     CAPTURE(round);
     change_at_random<TestType>(random, 40, 60);
   }
   // Flows that meet few others, or nobody, with four at one resource and more.
-  for (int round = 0; round < rounds(600); ++round) {
+  for (int round = 0; round < rounds(200); ++round) {
     CAPTURE(round);
     change_at_random<TestType>(random, 60, 80, 25);
   }
@@ -299,7 +299,7 @@ TEST_CASE_TEMPLATE("max-min: a chain of hundreds of thousands of flows", TestTyp
 
 TEST_CASE("max-min: levels leave their queue in order, equal ones by their numbers") {
   Random random(3);
-  for (int round = 0; round < rounds(300); ++round) {
+  for (int round = 0; round < rounds(100); ++round) {
     LevelQueue queue;
     std::vector<double> levels(200, LevelQueue::none);
     const auto level_of = [&](uint32_t number) { return levels[number]; };

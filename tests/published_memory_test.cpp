@@ -107,5 +107,21 @@ TEST_CASE("memory: gradients that are added where they are kept have placeholder
   CHECK(placeholders("dp4 ep4 zero1") == doctest::Approx(2 * 1024.0 * (1536 + 1024 + 1024 + 512)));
 }
 
+// The same split, written out, is counted chunk by chunk.
+TEST_CASE("memory: both stages of a rank of dualpipe count what each has in flight") {
+  const Transformer model = load_model("llama3.1_70b");
+  for (const std::string words :
+       {"pp16 dp2 ga32 zero3 schedule=dualpipe recompute=full", "tp8 pp4 ga8 schedule=dualpipe"}) {
+    CAPTURE(words);
+    const Layout even = parse_layout(words, "");
+    std::string split = std::to_string(model.layers / even.pipeline);
+    split = " stages=" + split + "x" + std::to_string(even.pipeline);
+    const Layout listed = parse_layout(words + split, "");
+    for (int64_t stage = 0; stage < even.pipeline; ++stage)
+      CHECK(stage_memory(model, even, 8192, stage).total_B() ==
+            doctest::Approx(stage_memory(model, listed, 8192, stage).total_B()).epsilon(1e-12));
+  }
+}
+
 }  // namespace
 }  // namespace sgdsim

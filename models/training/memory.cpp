@@ -400,7 +400,9 @@ StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t
   if (other) held += *other;
   const double stages = other ? 2 : 1;
   add_states(model, layout, held, memory);
-  const bool are_alike = layout.stages.are_even() && held.predictions == 0;
+  // Of two stages, the one that embeds has more in flight than the other.
+  const bool is_embedding_of_two = other && held.embeds;
+  const bool are_alike = layout.stages.are_even() && held.predictions == 0 && !is_embedding_of_two;
   if (are_alike || chunks_of_rank(layout) == 1)
     add_alike_chunks(model, layout, sequence, held, stages, memory);
   else

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "models/training/group_times.h"
+#include "models/training/layout_search.h"
 #include "models/training/link_load.h"
 #include "sim/core/error.h"
 #include "study/layout/layout_answer.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr double half = 0.5;
 constexpr double least_part = 0.05;
+constexpr std::size_t most_added = 20;
 constexpr double us_of_s = 1e6;
 
 ClusterFile cluster_with(const LayoutQuestion& question, const Json& cluster) {
@@ -89,11 +91,15 @@ double seconds_of(const LayoutQuestion& question, GroupTimes& groups, const Layo
       .parts.all();
 }
 
-Margin margin_of(const LayoutQuestion& question, const std::vector<FoundLayout>& layouts,
-                 const LinkClass& link) {
+ClusterFile cluster_at(const LayoutQuestion& question, const LinkClass& link, double part) {
+  return cluster_with(question, with_slower(question.cluster_json, link.name, part));
+}
+
+// Among these layouts, of which the first one is the fastest.
+Margin margin_among(const LayoutQuestion& question, const std::vector<FoundLayout>& layouts,
+                    const LinkClass& link) {
   const auto at = [&](const Json& part) -> NeedPoint {
-    const ClusterFile file =
-        cluster_with(question, with_slower(question.cluster_json, link.name, part.get<double>()));
+    const ClusterFile file = cluster_at(question, link, part.get<double>());
     GroupTimes groups(file.cluster, question.space.gpus, question.algorithms);
     const double first = seconds_of(question, groups, layouts.front().layout);
     NeedPoint point{.value = part};
@@ -114,6 +120,39 @@ Margin margin_of(const LayoutQuestion& question, const std::vector<FoundLayout>&
   for (const NeedPoint& point : found.points)
     if (point.value.get<double>() < *margin.left) margin.layout = point.layout;
   return margin;
+}
+
+// Those that a search finds with the link at this part, if the fastest of them is faster than the
+// first of these layouts and none of them.
+std::vector<FoundLayout> faster_at(const LayoutQuestion& question,
+                                   const std::vector<FoundLayout>& layouts, const LinkClass& link,
+                                   double part) {
+  const ClusterFile file = cluster_at(question, link, part);
+  std::vector<FoundLayout> found =
+      search_layouts(question.model, question.gpu, question.precision, file.cluster, question.space,
+                     question.algorithms, question.play.stopper)
+          .fitting;
+  const Layout& fastest = found.front().layout;
+  const auto is_fastest = [&](const FoundLayout& one) { return one.layout == fastest; };
+  if (std::any_of(layouts.begin(), layouts.end(), is_fastest)) return {};
+  GroupTimes groups(file.cluster, question.space.gpus, question.algorithms);
+  if (seconds_of(question, groups, fastest) >= seconds_of(question, groups, layouts.front().layout))
+    return {};
+  found.resize(std::min(found.size(), most_added));
+  return found;
+}
+
+// A search just above the margin must find the first layout again; what else it finds is compared,
+// too.
+Margin margin_of(const LayoutQuestion& question, std::vector<FoundLayout> layouts,
+                 const LinkClass& link) {
+  for (;;) {
+    Margin margin = margin_among(question, layouts, link);
+    const std::vector<FoundLayout> faster =
+        faster_at(question, layouts, link, margin.left.value_or(least_part));
+    if (faster.empty()) return margin;
+    layouts.insert(layouts.end(), faster.begin(), faster.end());
+  }
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace sgdsim {
 // it costs there is taken over in proportion.
 Breaks breaks_of(const LayoutQuestion& question, const LayoutLine& line);
 
-// Of the fastest of these layouts, in closed form: down to a twentieth of each kind of link.
+// Of the first of these layouts, the fastest one, in closed form: down to a twentieth of each kind
+// of link. Compared are these and what a search finds with a link that slow.
 std::vector<Margin> margins_of(const LayoutQuestion& question,
                                const std::vector<FoundLayout>& layouts);
 
