@@ -64,6 +64,18 @@ std::vector<std::string> experiment_settings_of(const WireWords& words) {
   return settings;
 }
 
+std::vector<std::string> with_options(std::vector<std::string> settings, const WireWords& words) {
+  for (std::string& of_option : experiment_settings_of(words)) {
+    const std::string path = of_option.substr(0, of_option.find('='));
+    for (const std::string& setting : settings)
+      if (setting.substr(0, setting.find('=')) == path)
+        throw InputError("--" + path.substr(path.rfind('.') + 1),
+                         "--set says " + path + ", too; give one of them");
+    settings.push_back(std::move(of_option));
+  }
+  return settings;
+}
+
 std::vector<std::string> jobs_settings_of(const WireWords& words) {
   if (words.fidelity == "flow" && !words.transport.empty())
     throw no_effect("--transport", "without --fidelity packet");

@@ -26,6 +26,8 @@ Fields job_wire_fields(WireWords& words);
 
 // The same as after --set. InputError for a word that is wrong by itself.
 std::vector<std::string> experiment_settings_of(const WireWords& words);
+// Those of --set, and then these; an InputError where both say the same.
+std::vector<std::string> with_options(std::vector<std::string> settings, const WireWords& words);
 std::vector<std::string> jobs_settings_of(const WireWords& words);
 
 // InputError where one of these has no effect at this fidelity.

@@ -157,8 +157,8 @@ TEST_CASE("advise: what cannot be is said") {
   };
   const std::string trace = "traces/data/googlenet_k80.json";
   CHECK(log_of({trace}) == "2 sgdsim: " + trace +
-                               ": is a trace: name a cluster with --cluster (one of `sgdsim list "
-                               "clusters`, or a file), or an experiment\n");
+                               ": is a trace: name a cluster with --cluster or --set cluster=NAME "
+                               "(one of `sgdsim list clusters`, or a file), or an experiment\n");
   CHECK(log_of({trace, "-c", dense, "--fidelity", "exact"}).starts_with("2 sgdsim: --fidelity"));
   CHECK(log_of({trace, "-c", trace}).starts_with("2 sgdsim: " + trace));
   CHECK(log_of({trace, "-c", dense, "--lines", "0"}).starts_with("2 sgdsim: --lines"));

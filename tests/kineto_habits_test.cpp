@@ -136,10 +136,9 @@ TEST_CASE("kineto: a GPU whose kernels were not recorded is no CPU") {
                  "no kernel of a GPU that computes"));
 }
 
-TEST_CASE("kineto: sizes of gradients as AccumulateGrad was recorded") {
-  const KinetoWriter writer;
+// The inner operators, in the order in which gradients are ready, with their sizes.
+std::string with_shapes(const KinetoWriter& writer) {
   std::string text = writer.text();
-  // The inner operators, in the order in which gradients are ready.
   const std::string name = "\"torch::autograd::AccumulateGrad\"";
   std::size_t at = 0;
   for (std::size_t i = 0; (at = text.find(name, at)) != text.npos; ++i) {
@@ -149,6 +148,12 @@ TEST_CASE("kineto: sizes of gradients as AccumulateGrad was recorded") {
     text.insert(arguments, shapes);
     at = arguments;
   }
+  return text;
+}
+
+TEST_CASE("kineto: sizes of gradients as AccumulateGrad was recorded") {
+  const KinetoWriter writer;
+  const std::string text = with_shapes(writer);
   const ImportedStep step = trace_of(recording_in(text), std::nullopt, "x");
   CHECK(step.no_buckets.empty());
   CHECK(!step.trace.derived);
@@ -156,6 +161,61 @@ TEST_CASE("kineto: sizes of gradients as AccumulateGrad was recorded") {
   REQUIRE(step.trace.layers.size() == 4);
   for (std::size_t g = 0; g < 4; ++g)
     CHECK(step.trace.layers[3 - g].parameters == writer.elements[g]);
+}
+
+// Of three passes of 14 ms, the last one begins at 28 ms.
+TEST_CASE("kineto: accumulated gradients are ready in the last backward pass") {
+  KinetoWriter writer;
+  writer.passes = 3;
+  REQUIRE(writer.last_pass_ns() == 28'000'000);
+  const Recording one = recording({writer});
+  REQUIRE(one.ready.size() == 4);
+  for (std::size_t g = 0; g < 4; ++g)
+    CHECK(one.ready[g] == Duration::ns(38'600'000 + static_cast<int64_t>(g) * 1'000'000));
+  CHECK(one.forward == Duration::ns(38'000'000));
+  CHECK(one.iteration == Duration::ns(writer.period_ns));
+  REQUIRE(one.buckets.size() == 2);
+  CHECK(one.buckets[1].gradients == 2);
+  const ImportedStep step = trace_of(one, std::nullopt, "x");
+  CHECK(step.trace.layers.size() == 4);
+  CHECK(warns(step.trace.notes, "a step has 3 backward passes (accumulated gradients)"));
+  // A table of the four parameters fits.
+  ParameterSizes sizes;
+  sizes.origin = "p.csv";
+  for (std::size_t g = 4; g-- > 0;) sizes.parameters.push_back({"p", writer.elements[g]});
+  const ImportedStep listed = trace_of(one, sizes, "x");
+  CHECK(listed.no_buckets.empty());
+  CHECK(listed.trace.layers[3].parameters == 1000);
+}
+
+// Both passes on the main thread, as on a CPU: nothing but sizes tells.
+TEST_CASE("kineto: gradients that repeat while one pass is exchanged are accumulated") {
+  KinetoWriter writer;
+  writer.passes = 2;
+  const Recording one = recording_in(replaced(with_shapes(writer), "2919752", "2910249"));
+  REQUIRE(one.ready.size() == 4);
+  for (std::size_t g = 0; g < 4; ++g)
+    CHECK(one.ready[g] == Duration::ns(24'600'000 + static_cast<int64_t>(g) * 1'000'000));
+  CHECK(trace_of(one, std::nullopt, "x").trace.layers.size() == 4);
+}
+
+TEST_CASE("kineto: what launches between gradients is no pass unless each has the same ones") {
+  // The thread of the forward pass launches another kernel behind the third gradient.
+  KinetoWriter writer;
+  writer.more_events = "";
+  for (int step = 0; step < writer.steps; ++step) {
+    const std::string at = std::to_string(4'458'676'416'788 + step * 50'000 + 5'000 + 145);
+    const std::string id = std::to_string(900'000 + step);
+    writer.more_events +=
+        R"({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 2910249, )"
+        R"("tid": 2910249, "ts": )" +
+        at + R"(, "dur": 1, "args": {"correlation": )" + id + "}},\n" +
+        R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": )" + at +
+        R"(, "dur": 1, "args": {"stream": 7, "correlation": )" + id + "}},\n";
+  }
+  const Recording one = recording({writer});
+  CHECK(one.ready.size() == 4);
+  for (std::size_t g = 0; g < 4; ++g) CHECK(one.ready[g] == Duration::ns(writer.ready_ns(g)));
 }
 
 // Rank 0 of two, steps 5 and 6. Read by hand: ready times of the first and the last gradient, the

@@ -73,6 +73,8 @@ class Events {
 
  private:
   void gradients(int number, int64_t begin_ns);
+  void earlier_pass(int64_t begin_ns, int pass);
+  void gradient(int64_t cpu_ns, int64_t start_ns, int64_t id);
   void exchange(int number, std::size_t bucket, int64_t begin_ns, int64_t launch_ns);
   std::string facts(std::size_t bucket) const;
 
@@ -104,20 +106,36 @@ void Events::exchange(int number, std::size_t bucket, int64_t begin_ns, int64_t 
          end - start, writer_.facts == Facts::in_kernel ? facts(bucket) : "");
 }
 
+// The CPU begins it then, and the device its kernel.
+void Events::gradient(int64_t cpu_ns, int64_t start_ns, int64_t id) {
+  on_cpu("cpu_op", "autograd::engine::evaluate_function: ConvolutionBackward0", backward_thread,
+         cpu_ns, 20'000);
+  kernel("void cudnn::bn_bw_1C11_kernel_new<float>", backward_thread, cpu_ns + 2'000, 7, start_ns,
+         writer_.kernel_ns);
+  on_cpu("cpu_op", "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad",
+         backward_thread, cpu_ns + 22'000, 20'000, "", id);
+  on_cpu("cpu_op", "torch::autograd::AccumulateGrad", backward_thread, cpu_ns + 23'000, 10'000, "",
+         id + 1);
+}
+
+// Launched within a millisecond.
+void Events::earlier_pass(int64_t begin_ns, int pass) {
+  const int64_t cpu_ns = begin_ns + 100'000 + pass * 1'000'000;
+  const int64_t start_ns = begin_ns + zero_ns + pass * writer_.pass_ns();
+  kernel("implicit_convolve_sgemm", main_thread, cpu_ns, 7, start_ns, writer_.forward_ns / 2);
+  for (std::size_t g = 0; g < writer_.elements.size(); ++g)
+    gradient(cpu_ns + 50'000 + static_cast<int64_t>(g) * 50'000,
+             start_ns + writer_.forward_ns + static_cast<int64_t>(g) * writer_.spacing_ns, 0);
+}
+
 void Events::gradients(int number, int64_t begin_ns) {
   std::size_t bucket = 0;
   int in_bucket = 0;
   for (std::size_t g = 0; g < writer_.elements.size(); ++g) {
     const int64_t cpu_ns =
         begin_ns + 5'000'000 + static_cast<int64_t>(g) * 50'000;  // ahead of the device
-    on_cpu("cpu_op", "autograd::engine::evaluate_function: ConvolutionBackward0", backward_thread,
-           cpu_ns, 20'000);
-    kernel("void cudnn::bn_bw_1C11_kernel_new<float>", backward_thread, cpu_ns + 2'000, 7,
-           begin_ns + zero_ns + writer_.ready_ns(g) - writer_.kernel_ns, writer_.kernel_ns);
-    on_cpu("cpu_op", "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad",
-           backward_thread, cpu_ns + 22'000, 20'000, "", KinetoWriter::gradient_id(number, g));
-    on_cpu("cpu_op", "torch::autograd::AccumulateGrad", backward_thread, cpu_ns + 23'000, 10'000,
-           "", KinetoWriter::gradient_id(number, g) + 1);
+    gradient(cpu_ns, begin_ns + zero_ns + writer_.ready_ns(g) - writer_.kernel_ns,
+             KinetoWriter::gradient_id(number, g));
     if (bucket == writer_.buckets.size() || ++in_bucket < writer_.buckets[bucket]) continue;
     exchange(number, bucket++, begin_ns, cpu_ns + 30'000);
     in_bucket = 0;
@@ -128,8 +146,10 @@ void Events::step(int number, int64_t begin_ns) {
   for (const char* category : {"user_annotation", "gpu_user_annotation"})
     on_cpu(category, "ProfilerStep#" + std::to_string(number), main_thread,
            begin_ns + (category[0] == 'g' ? 7'000'000 : 0), writer_.period_ns);
-  kernel("implicit_convolve_sgemm", main_thread, begin_ns + 100'000, 7, begin_ns + zero_ns,
-         writer_.forward_ns / 2);
+  for (int pass = 0; pass + 1 < writer_.passes; ++pass) earlier_pass(begin_ns, pass);
+  kernel("implicit_convolve_sgemm", main_thread,
+         begin_ns + 100'000 + (writer_.passes - 1) * 1'000'000, 7,
+         begin_ns + zero_ns + writer_.last_pass_ns(), writer_.forward_ns / 2);
   for (int i = 0; i < writer_.fillers; ++i) filler(begin_ns + 150'000 + 100 * (i % 10'000));
   gradients(number, begin_ns);
   const int64_t optimizer_ns = begin_ns + 8'000'000;

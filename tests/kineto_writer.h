@@ -4,7 +4,8 @@
 // kernel per gradient, each `spacing` after the one before, so that gradient g is ready at
 //   ready(g) = forward + g * spacing + kernel,
 // then the all-reduces, each from the moment at which its last gradient is ready (and the one
-// before has ended), as long as transfer(b) + waiting(step, b).
+// before has ended), as long as transfer(b) + waiting(step, b). Earlier backward passes, which
+// exchange nothing, come before it, each with its forward pass.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct KinetoWriter {
   int64_t forward_ns = 10'000'000;
   int64_t spacing_ns = 1'000'000;
   int64_t kernel_ns = 600'000;
+  int passes = 1;
   std::vector<int64_t> elements = {1000, 2'000'000, 300'000, 500};  // as they are ready
   std::vector<int> buckets = {2, 2};                                // gradients in each
   std::vector<int64_t> transfer_ns = {3'000'000, 700'000};
@@ -41,8 +43,13 @@ struct KinetoWriter {
   int fillers = 0;
   std::string more_events;  // written as they are, each with a comma behind it
 
+  // Of a forward and a backward pass.
+  int64_t pass_ns() const {
+    return forward_ns + static_cast<int64_t>(elements.size()) * spacing_ns;
+  }
+  int64_t last_pass_ns() const { return (passes - 1) * pass_ns(); }
   int64_t ready_ns(std::size_t gradient) const {
-    return forward_ns + static_cast<int64_t>(gradient) * spacing_ns + kernel_ns;
+    return last_pass_ns() + forward_ns + static_cast<int64_t>(gradient) * spacing_ns + kernel_ns;
   }
   static int64_t gradient_id(int step, std::size_t gradient) {  // the next one is that within it
     return step * 1000 + static_cast<int64_t>(gradient) * 10;

@@ -212,6 +212,15 @@ TEST_CASE("need: whole numbers that divide, and values without an answer") {
   CHECK(position_of(whole.needed) == 5120);
 }
 
+// 1, 0.96, 1.92, 3.84, ...: two are slower than one, and then each doubling doubles.
+TEST_CASE("need: a curve that falls first has no knee there") {
+  const NeedFound found = found_with("nodes=1..64", {1000, false},
+                                     [](double nodes) { return nodes < 1.5 ? 1 : 0.48 * nodes; });
+  REQUIRE(found.knee);
+  CHECK(!found.knee->is_within);
+  CHECK(found.knee->gain == doctest::Approx(1));
+}
+
 TEST_CASE("need: the knee of a + b / x is at 9 b / a, where doubling gains a twentieth") {
   for (const double b : {1., 7., 30.}) {
     const NeedFound found =

@@ -29,6 +29,12 @@ TEST_CASE("settings: whole objects first, then what is in them") {
   CHECK(outer_first({"a.b=1", "a=null"}) == std::vector<std::string>{"a.b=1", "a=null"});
   CHECK(outer_first({"a.b.c=1", "a.b=2", "a=3"}) ==
         std::vector<std::string>{"a=3", "a.b=2", "a.b.c=1"});
+  // What is removed ends that.
+  CHECK(outer_first({"a.b=1", "a=null", "a=2", "a.c=3"}) ==
+        std::vector<std::string>{"a.b=1", "a=null", "a=2", "a.c=3"});
+  CHECK(on_top({"c.name=x", "c.d=1", "s=1", "cc.d=1"}, {"c=y", "s=2", "d.e=1"}) ==
+        std::vector<std::string>{"c.name=x", "c.d=1", "s=1", "cc.d=1", "c=null", "c=y", "s=2",
+                                 "d.e=1"});
   // A path of 50,000 names takes memory for itself, not for each of what is around it.
   std::string deep;
   for (int i = 0; i < 50'000; ++i) deep += "a.";

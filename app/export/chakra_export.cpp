@@ -121,6 +121,7 @@ class TraceWriter {
 
 struct ChakraArguments {
   std::string experiment;
+  std::string cluster;
   std::string out;
   std::vector<std::string> settings;
   bool force = false;
@@ -131,7 +132,8 @@ void claim(const std::vector<std::string>& inputs, bool force, const std::string
 }
 
 void export_chakra(const ChakraArguments& arguments, Streams streams) {
-  const ResolvedExperiment resolved = resolve_experiment(arguments.experiment, arguments.settings);
+  const ResolvedExperiment resolved =
+      resolve_experiment(arguments.experiment, arguments.settings, arguments.cluster);
   const Experiment experiment = read_experiment(resolved);
   std::optional<StepQuestion> question;
   std::optional<StepSchedule> schedule;
@@ -170,7 +172,11 @@ void add_chakra_export(CLI::App& command, Streams streams) {
   CLI::App* one = command.add_subcommand(
       "chakra", "One iteration of an experiment as a Chakra trace, one file per rank.");
   auto arguments = std::make_shared<ChakraArguments>();
-  one->add_option("EXPERIMENT", arguments->experiment, "an experiment file")->required();
+  one->add_option("EXPERIMENT", arguments->experiment,
+                  "an experiment file, or with --cluster a trace (a file or a name)")
+      ->required();
+  one->add_option("-c,--cluster", arguments->cluster,
+                  "cluster in place of the experiment's: a file or a name");
   one->add_option("-o,--out", arguments->out,
                   "prefix of the files: PREFIX.0.et, PREFIX.1.et, ..., PREFIX.groups.json")
       ->required();

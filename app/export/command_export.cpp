@@ -44,6 +44,7 @@ std::string head_of(const std::string& text) {
 
 struct GoalArguments {
   std::string experiment;
+  std::string cluster;
   std::string out = "-";
   std::vector<std::string> settings;
   bool exact = false;
@@ -52,7 +53,8 @@ struct GoalArguments {
 
 void export_goal(const GoalArguments& arguments, Streams streams) {
   constexpr std::size_t most_operations = 20'000'000;  // some gigabyte of text
-  const ResolvedExperiment resolved = resolve_experiment(arguments.experiment, arguments.settings);
+  const ResolvedExperiment resolved =
+      resolve_experiment(arguments.experiment, arguments.settings, arguments.cluster);
   const Experiment experiment = read_experiment(resolved);
   std::ostringstream text;
   std::vector<std::string> notes;
@@ -83,7 +85,11 @@ void add_goal(CLI::App& command, Streams streams) {
   CLI::App* one = command.add_subcommand(
       "goal", "One iteration of an experiment as a GOAL schedule of sends and receives.");
   auto arguments = std::make_shared<GoalArguments>();
-  one->add_option("EXPERIMENT", arguments->experiment, "an experiment file")->required();
+  one->add_option("EXPERIMENT", arguments->experiment,
+                  "an experiment file, or with --cluster a trace (a file or a name)")
+      ->required();
+  one->add_option("-c,--cluster", arguments->cluster,
+                  "cluster in place of the experiment's: a file or a name");
   one->add_option("-o,--out", arguments->out, "output file (default: standard output)");
   one->add_flag("--exact", arguments->exact,
                 "times with decimals, to the picosecond (not every program reads them)");

@@ -146,9 +146,7 @@ void emit(const SweepArguments& arguments, const Sweep& sweep, Streams streams) 
   for (const std::string& method : arguments.words.methods)
     request.words.push_back("--method=" + method);
   for (const std::string& axis : arguments.words.axes) request.words.push_back("--axis=" + axis);
-  for (const std::string& setting : arguments.words.settings)
-    request.words.push_back("--set=" + setting);
-  for (const std::string& setting : experiment_settings_of(arguments.words.wires))
+  for (const std::string& setting : with_options(arguments.words.settings, arguments.words.wires))
     request.words.push_back("--set=" + setting);
   request.out = options.out;
   request.threads = options.threads;

@@ -74,14 +74,16 @@ void ServersInTime::push(uint32_t call, int worker, Time now) {
 
 // Pushes to different servers do not wait for each other: if workers sent one after the other, they
 // would crowd at the same servers. Only with as many servers as workers each is always at another
-// one. Where parts are hashed, answers to different workers do not wait for each other either.
+// one. Where parts are hashed or servers are more than workers, answers to different workers do not
+// wait for each other either: in turns, two servers would be at one worker until the end.
 void ServersInTime::put(const Message& what, Time now) {
   const PushPull& it = calls_[what.call];
   const int server = server_place(it, what.part);
   const int worker = worker_place(it, what.worker);
   OutboxLine line{what.is_answer ? server : worker};
-  const bool crowds = !what.is_answer && it.servers->servers != it.servers->workers;
-  if (it.servers->hashed || crowds) line.to = what.is_answer ? worker : server;
+  const ParameterServers& all = *it.servers;
+  const bool crowds = what.is_answer ? all.servers > all.workers : all.servers != all.workers;
+  if (all.hashed || crowds) line.to = what.is_answer ? worker : server;
   outboxes_.put(line, what, now);
 }
 

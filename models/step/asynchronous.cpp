@@ -151,8 +151,10 @@ StepResult on_wires(const StepQuestion& question) {
 
 StepResult play_asynchronous(const StepQuestion& question, const AsynchronousRule& rule) {
   if (question.wires != nullptr) return on_wires(question);
-  return question.fidelity == Fidelity::message ? at_ports(question, rule.bound)
-                                                : by_formula(question, rule.bound);
+  // The formula is of what goes on in the long run without a barrier.
+  const bool has_barrier = rule.bound == 0;
+  return question.fidelity == Fidelity::message || has_barrier ? at_ports(question, rule.bound)
+                                                               : by_formula(question, rule.bound);
 }
 
 }  // namespace sgdsim

@@ -26,7 +26,8 @@ AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network
   if (servers == nullptr || servers->hashed)
     throw InputError("",
                      "asynchronous training needs a collective with `parameter_server` and "
-                     "uniform sharding");
+                     "uniform sharding, and gradients that servers can add: topk and gtopk bring "
+                     "exchanges of their own, so leave them out, or `synchronization`");
   if (servers->barrier)
     throw InputError("", "asynchronous workers do not wait for each other: leave out `barrier`");
   AsynchronousCycle cycle;

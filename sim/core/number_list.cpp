@@ -30,7 +30,10 @@ std::vector<int> parse_numbers(const std::string& text, int count, const std::st
     const int last = dash == std::string::npos ? first : number(part.substr(dash + 1));
     if (last < first)
       throw InputError(where, "expected the smaller number first, got \"" + part + "\"");
-    for (int one = first; one <= last; ++one) chosen.insert(one);
+    for (int one = first; one <= last; ++one)
+      if (!chosen.insert(one).second)
+        throw InputError(where,
+                         what + " " + std::to_string(one) + " is named twice in \"" + text + "\"");
   }
   return {chosen.begin(), chosen.end()};
 }

@@ -9,6 +9,7 @@
 #include "study/fit/fit_files.h"
 #include "study/goodput/spans.h"
 #include "study/shell_word.h"
+#include "study/step/override.h"
 #include "study/step/reason.h"
 #include "study/step/result_json.h"
 #include "study/table.h"
@@ -41,9 +42,9 @@ AdviceQuestion question_of(const AdviseWords& words) {
   AdviceQuestion question;
   question.file = words.file;
   question.cluster = words.cluster;
-  question.settings = experiment_settings_of(words.wires);
-  if (!words.fit.empty()) question.settings.push_back(collective_from(words.fit));
-  question.settings.insert(question.settings.end(), words.settings.begin(), words.settings.end());
+  question.settings = with_options(words.settings, words.wires);
+  if (!words.fit.empty())
+    question.settings.insert(question.settings.begin(), collective_from(words.fit));
   question.learns = words.learn;
   for (const std::string& text : words.own) question.own.push_back(change_in(text));
   const TrainingWords& training = words.training;
@@ -267,9 +268,8 @@ Fields advise_fields(AdviseWords& words) {
 std::string command_of(const AdviceQuestion& question, const Change& change,
                        const std::optional<AdvisedEnd>& training) {
   if (change.is_of_training) return training->command;
-  std::vector<std::string> settings = question.settings;
-  settings.insert(settings.end(), change.settings.begin(), change.settings.end());
-  return shell_command("run", question.file, question.cluster, settings);
+  return shell_command("run", question.file, question.cluster,
+                       on_top(question.settings, change.settings));
 }
 
 std::vector<std::string> assumed(const AdviceLine& line) {

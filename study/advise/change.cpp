@@ -192,11 +192,11 @@ class Lister {
     return strategy.is_object() ? strategy : Json({{"name", strategy}});
   }
 
-  void slow_down(Change& change) const {
-    if (base_.json.contains("workers"))
-      change.assumes = "what ByteScheduler costs the computation is what `workers` says";
-    else
-      change.settings.emplace_back(R"(workers={"slow":[{"worker":0,"factor":1.52}]})");
+  void slow_down(Change& change) const { change.settings.push_back(with_computing(1.52)); }
+  // That takes so many times as long, for every worker.
+  std::string with_computing(double factor) const {
+    const double scale = base_.json["trace"].value("compute_scale", 1.0);
+    return "trace.compute_scale=" + Json(scale * factor).dump();
   }
 
   void add_algorithms() {
@@ -303,18 +303,12 @@ class Lister {
   }
 
   void add_compute() {
-    const Json& trace = base_.json["trace"];
-    const double scale = trace.value("compute_scale", 1.0);
     const double faster = base_.recorded ? without_half_of_kernels() : 0.5;
     const std::string assumes =
         base_.recorded ? "only the time in which kernels compute becomes shorter, and every layer "
                          "alike"
                        : "every layer becomes faster alike";
-    add({"GPUs twice as fast",
-         {Kind::compute},
-         {"trace.compute_scale=" + Json(scale * faster).dump()},
-         "",
-         assumes});
+    add({"GPUs twice as fast", {Kind::compute}, {with_computing(faster)}, "", assumes});
   }
   // Of a recorded step: gaps, copies and other communication stay as they are.
   double without_half_of_kernels() const {

@@ -34,7 +34,10 @@ std::vector<int> FreeWorkers::take(Object& fields, const Random& random,
   const auto placement = fields.find("placement");
   const auto count = fields.find("workers");
   if (placement && placement->json().is_array()) return named(*placement, count);
-  const std::string how = placement ? placement->text() : "packed";
+  const bool is_one = placement && placement->json().is_number_unsigned();
+  const std::string how = is_one      ? placement->json().dump()
+                          : placement ? placement->text()
+                                      : "packed";
   if (!how.empty() && how.front() >= '0' && how.front() <= '9')
     return checked(parse_numbers(how, workers_, placement->where(), "worker"), *placement, count);
   if (!count && !usual) fields.at("workers");

@@ -235,6 +235,9 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
   const std::size_t number = jobs.jobs.size() - 1;
   const auto given = read_record<JobFields>(fields);
   job.name = given.name.empty() ? "job " + std::to_string(number) : given.name;
+  for (std::size_t i = 0; i < number; ++i)
+    if (jobs.jobs[i].name == job.name)
+      value.fail("job " + std::to_string(i) + " has the name \"" + job.name + "\", too");
   job.start = Time() + given.start;
   if (!given.placement)
     job.placement = "packed";

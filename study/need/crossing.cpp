@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "sim/core/error.h"
 
@@ -173,37 +174,48 @@ class KneeSearch {
   std::optional<NeedKnee> among_listed() {
     std::vector<Json> values = asked_.range().grid();
     if (is_halving_) std::reverse(values.begin(), values.end());
-    std::optional<NeedKnee> last;
+    std::vector<NeedKnee> steps;
     for (const Json& value : values) {
       const double other = next(FieldRange::at(value));
       if (std::none_of(values.begin(), values.end(), [&](const Json& one) {
             return std::abs(FieldRange::at(one) - other) <= 1e-9 * other;
           }))
         continue;
-      auto here = at(value);
-      if (!here) continue;
-      if (here->gain < gain_) return here;
-      last = here;
-      last->is_within = false;
+      if (const auto here = at(value)) steps.push_back(*here);
     }
-    return last;
+    const auto [more, less] = last_change(steps);
+    return less ? less : more;
   }
 
-  // By doublings, and then between the last two.
+  // By doublings, and then between two of them.
   std::optional<NeedKnee> along() {
     const FieldRange& range = asked_.range();
     double position = is_halving_ ? range.high() : range.low();
     if (position <= 0 && !is_halving_) position = FieldRange::at(range.grid()[1]);
-    std::optional<NeedKnee> last;
-    while (position > 0) {
+    std::vector<NeedKnee> steps;
+    for (; position > 0; position = next(position)) {
       const auto here = at(range.value(position));
-      if (!here) return last;
-      if (here->gain < gain_) return last ? refined(*last, *here) : here;
-      last = here;
-      last->is_within = false;
-      position = next(position);
+      if (!here) break;
+      steps.push_back(*here);
     }
-    return last;
+    const auto [more, less] = last_change(steps);
+    return more && less ? refined(*more, *less) : less ? less : more;
+  }
+
+  // The last step that gains enough, and the one behind it: a curve may fall before it rises.
+  std::pair<std::optional<NeedKnee>, std::optional<NeedKnee>> last_change(
+      const std::vector<NeedKnee>& steps) const {
+    std::optional<NeedKnee> more, less;
+    for (const NeedKnee& step : steps) {
+      if (step.gain >= gain_) {
+        more = step;
+        more->is_within = false;
+        less.reset();
+      } else if (!less) {
+        less = step;
+      }
+    }
+    return {more, less};
   }
 
   // `more` gains enough, `less` does not.

@@ -126,10 +126,8 @@ Sweep sweep_with(const ResolvedExperiment& base, const std::vector<std::string>&
 
 AskAt experiment_at(const FieldRange& range, const NeedTarget& target, const NeedWords& words,
                     Stopper& stopper) {
-  std::vector<std::string> settings = words.settings;
-  for (std::string& setting : experiment_settings_of(words.wires))
-    settings.push_back(std::move(setting));
-  const ResolvedExperiment base = resolve_experiment(words.experiment, settings, words.cluster);
+  const ResolvedExperiment base = resolve_experiment(
+      words.experiment, with_options(words.settings, words.wires), words.cluster);
   const std::vector<std::string> fields = fields_in(range, words);
   std::vector<Json> ends = range.grid();
   if (!range.is_listed()) ends = {range.first(), range.last()};

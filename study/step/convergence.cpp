@@ -66,7 +66,7 @@ std::vector<std::string> Convergence::warnings_at(const Quality& quality) const 
 
 Fields fields_of(FactorPoint& point) {
   return {Field("at", point.at, "where").needed().from(0., 1e9),
-          Field("factor", point.factor, "on the iterations").needed().from(0., 1e9)};
+          Field("factor", point.factor, "on the iterations").needed().from(1e-9, 1e9)};
 }
 
 Fields fields_of(Convergence& convergence) {

@@ -264,6 +264,10 @@ ResolvedExperiment resolve_profile(const std::string& file,
 ResolvedExperiment resolve_experiment(const std::string& file,
                                       const std::vector<std::string>& settings,
                                       const std::string& cluster) {
+  if (!cluster.empty())
+    for (const std::string& setting : settings)
+      if (path_of_setting(setting) == "cluster")
+        throw InputError("--cluster", "--set says cluster, too; give one of them");
   const bool is_inline = place_of(file) != file;
   const bool is_file =
       file != "-" && !is_inline && !shipped_trace(file) && unknown_trace(file).empty();
@@ -279,9 +283,10 @@ ResolvedExperiment resolve_experiment(const std::string& file,
     if (cluster.empty() && std::none_of(settings.begin(), settings.end(), [](const auto& setting) {
           return setting.starts_with("cluster=");
         }))
-      throw InputError(place,
-                       "is a trace: name a cluster with --cluster (one of `sgdsim list clusters`, "
-                       "or a file), or an experiment");
+      throw InputError(
+          place,
+          "is a trace: name a cluster with --cluster or --set cluster=NAME (one of `sgdsim "
+          "list clusters`, or a file), or an experiment");
   }
   if (!resolved.json.is_object())
     throw InputError(place, "expected an experiment, which is an object, got " +

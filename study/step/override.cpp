@@ -148,6 +148,7 @@ std::vector<std::string> outer_first(const std::vector<std::string>& settings) {
     const std::size_t place =
         within == first_within.end() || is_removed ? placed.size() : within->second;
     placed.push_back({place, std::count(path.begin(), path.end(), '.'), &setting});
+    if (is_removed) first_within.erase(path);
     std::size_t end = path.find('.');
     for (int level = 0; level < most_levels && end != std::string::npos; ++level) {
       first_within.try_emplace(path.substr(0, end), placed.size() - 1);
@@ -160,6 +161,20 @@ std::vector<std::string> outer_first(const std::vector<std::string>& settings) {
   std::vector<std::string> ordered;
   for (const Placed& one : placed) ordered.push_back(*one.setting);
   return ordered;
+}
+
+std::vector<std::string> on_top(std::vector<std::string> settings,
+                                const std::vector<std::string>& later) {
+  const std::size_t before = settings.size();
+  for (const std::string& setting : later) {
+    const std::string path = path_of_setting(setting);
+    const bool is_around =
+        std::any_of(settings.begin(), settings.begin() + static_cast<std::ptrdiff_t>(before),
+                    [&](const std::string& earlier) { return earlier.starts_with(path + "."); });
+    if (is_around) settings.push_back(path + "=null");
+    settings.push_back(setting);
+  }
+  return settings;
 }
 
 void apply_settings(Json& json, const std::vector<std::string>& given) {

@@ -14,8 +14,12 @@ namespace sgdsim {
 // that nodes=64 is a number and nic.bandwidth=25Gbps a string; null removes the field. Missing
 // objects on the way are made; the reader of the input then says whether the field exists.
 // Whole objects are set before what is in them, whatever the order; what is removed is removed
-// then.
+// then, and what is set behind that begins anew.
 void apply_settings(Json& json, const std::vector<std::string>& settings);
+// Settings that come later, as those of a method come after those of --set: whole objects of theirs
+// replace what was set within.
+std::vector<std::string> on_top(std::vector<std::string> settings,
+                                const std::vector<std::string>& later);
 std::vector<std::string> outer_first(const std::vector<std::string>& settings);
 std::string path_of_setting(const std::string& setting);
 

@@ -8,6 +8,7 @@
 #include "sim/core/error.h"
 #include "sim/net/stuck.h"
 #include "study/shell_word.h"
+#include "study/step/override.h"
 #include "study/step/warnings.h"
 
 namespace sgdsim {
@@ -101,11 +102,8 @@ void sort_plans(std::vector<StrategyPlan>& plans, const Apart& apart) {
 
 void name_commands(std::vector<StrategyPlan>& plans, const std::string& file,
                    const std::string& cluster, const std::vector<std::string>& settings) {
-  for (StrategyPlan& plan : plans) {
-    std::vector<std::string> all = settings;
-    all.insert(all.end(), plan.settings.begin(), plan.settings.end());
-    plan.command = shell_command("run", file, cluster, all);
-  }
+  for (StrategyPlan& plan : plans)
+    plan.command = shell_command("run", file, cluster, on_top(settings, plan.settings));
 }
 
 Fields fields_of(const StrategyPlan& plan) {

@@ -238,9 +238,14 @@ std::string verdict_of(const RecordedTruth& truth) {
   const Recording& recording = truth.recorded->recording;
   if (recording.ranks == 1) return "one rank communicates with nobody";
   const double exposed = share_of(recording, exposed_of(recording));
-  const RecordedPart& rest = largest_of_rest(recording);
-  const std::string text = part_text(exposed) + " exposed: ";
-  if (exposed_of(recording) >= rest.time && exposed > 0)
+  std::string text = part_text(exposed) + " exposed";
+  const Duration waiting = waiting_of(truth);
+  if (exposed >= hardly && waiting + waiting > exposed_of(recording))
+    return text + ", most of it waiting for " +
+           (recording.last_rank ? "rank " + std::to_string(*recording.last_rank) : "other ranks") +
+           ": slow ranks cost more than the network does";
+  text += ": ";
+  if (exposed_of(recording) >= largest_of_rest(recording).time && exposed > 0)
     return text + "communication is your bottleneck";
   if (exposed < hardly) return text + "communication is not your bottleneck";
   return text + "communication costs that much, but it is not the largest part";
@@ -310,7 +315,7 @@ void print_recorded(std::ostream& out, const RecordedTruth& truth) {
       << part_text(share_of(recording, rest.time)) << "); " << what_to_do(rest) << '\n';
   if (recording.ranks > 1)
     out << "however fast communication becomes, an iteration takes at least "
-        << time_text(recording.iteration - exposed_of(recording)) << '\n';
+        << time_text(recording.iteration - exposed_of(recording) + waiting_of(truth)) << '\n';
   if (const std::string waiting = waiting_text(truth); !waiting.empty()) out << waiting << '\n';
   if (truth.here)
     out << "on " << printable(truth.here->cluster) << ", " << truth.here->workers

@@ -6,6 +6,7 @@
 
 #include "sim/core/error.h"
 #include "study/need/experiment_breaks.h"
+#include "study/step/override.h"
 #include "study/step/result_json.h"
 #include "study/step/simulated.h"
 #include "study/step/warnings.h"
@@ -34,10 +35,7 @@ Fields common_fields(RunWords& words) {
 
 // All that changes the experiment, as after --set.
 std::vector<std::string> settings_of(const RunWords& words) {
-  std::vector<std::string> settings = words.settings;
-  for (std::string& setting : experiment_settings_of(words.wires))
-    settings.push_back(std::move(setting));
-  return settings;
+  return with_options(words.settings, words.wires);
 }
 
 ResolvedExperiment resolved_of(const RunWords& words) {
@@ -48,10 +46,8 @@ ResolvedExperiment resolved_of(const RunWords& words) {
   return resolved;
 }
 
-ResolvedExperiment resolved_of(RunWords words, const Method& method) {
-  const std::vector<std::string> fields = settings_of(method);
-  words.settings.insert(words.settings.begin(), fields.begin(), fields.end());
-  ResolvedExperiment resolved = resolved_of(words);
+ResolvedExperiment resolved_of(const RunWords& words, const Method& method) {
+  ResolvedExperiment resolved = with_settings(resolved_of(words), settings_of(method));
   resolved.method = method.label;
   return resolved;
 }
@@ -82,20 +78,20 @@ class Planner {
   }
 
   void add(const std::string& with) {
-    RunWords changed = words_;
-    if (!with.empty()) changed.settings.push_back(with);
+    const std::vector<std::string> also =
+        with.empty() ? std::vector<std::string>() : std::vector{with};
+    const std::vector<std::string> given = settings_of(words_);
     if (methods_.empty())
-      take(resolved_of(changed), settings_of(changed), [&](const ResolvedExperiment& resolved) {
-        return sgdsim::plans_of(read_experiment(resolved), with, stopper_);
-      });
-    for (const Method& method : methods_) {
-      std::vector<std::string> settings = settings_of(method);
-      const std::vector<std::string> given = settings_of(changed);
-      settings.insert(settings.end(), given.begin(), given.end());
-      take(resolved_of(changed, method), settings, [&](const ResolvedExperiment& resolved) {
-        return std::vector{plan_of(read_experiment(resolved), method, with, stopper_)};
-      });
-    }
+      take(with_settings(resolved_of(words_), also), on_top(given, also),
+           [&](const ResolvedExperiment& resolved) {
+             return sgdsim::plans_of(read_experiment(resolved), with, stopper_);
+           });
+    for (const Method& method : methods_)
+      take(with_settings(resolved_of(words_, method), also),
+           on_top(on_top(given, settings_of(method)), also),
+           [&](const ResolvedExperiment& resolved) {
+             return std::vector{plan_of(read_experiment(resolved), method, with, stopper_)};
+           });
   }
   std::vector<StrategyPlan> plans() { return std::move(plans_); }
 

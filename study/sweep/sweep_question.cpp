@@ -153,16 +153,8 @@ bool has_axes(const std::string& file) {
 }
 
 template <class Words>
-std::vector<std::string> settings_of(const Words& words) {
-  std::vector<std::string> settings = words.settings;
-  for (std::string& setting : experiment_settings_of(words.wires))
-    settings.push_back(std::move(setting));
-  return settings;
-}
-
-template <class Words>
 SweepWords words_of(const Words& words) {
-  SweepWords of_sweep{settings_of(words), words.axes, {}, words.cluster};
+  SweepWords of_sweep{with_options(words.settings, words.wires), words.axes, {}, words.cluster};
   for (const std::string& text : words.methods) of_sweep.methods.push_back(method_in(text));
   return of_sweep;
 }

@@ -333,11 +333,21 @@ void check_columns_of(const Sweep& sweep, const std::vector<std::string>& column
   }
 }
 
+void check_objective(const Sweep& sweep, const std::string& objective) {
+  for (const char* large : {"metrics.throughput_samples_per_s", "metrics.speedup",
+                            "metrics.efficiency", "metrics.overlap_ratio"})
+    if (objective == large)
+      throw InputError("--minimize", std::string("more of ") + large +
+                                         " is better; its most is where metrics.iteration_us is "
+                                         "least");
+  check_columns_of(sweep, {objective}, "--minimize");
+}
+
 SweepOutcome run_sweep(const Sweep& sweep, const SweepOptions& options, std::ostream& out,
                        const std::function<void(DonePoint&&)>& each, const SweepWatch& watch) {
   check_can_run(sweep, options);
   check_columns_of(sweep, options.columns, "--columns");
-  if (!options.objective.empty()) check_columns_of(sweep, {options.objective}, "--minimize");
+  if (!options.objective.empty()) check_objective(sweep, options.objective);
   return Run(sweep, options, out, each, watch).run();
 }
 

@@ -62,6 +62,9 @@ SweepOutcome run_sweep(const Sweep& sweep, const SweepOptions& options, std::ost
 void check_columns_of(const Sweep& sweep, const std::vector<std::string>& columns,
                       const std::string& where);
 
+// Likewise, and if more of it is better.
+void check_objective(const Sweep& sweep, const std::string& objective);
+
 // Seconds that one point takes on one thread, from playing some.
 double seconds_per_point(const Sweep& sweep);
 

@@ -205,7 +205,7 @@ class Search {
 Tuned tune(const Sweep& sweep, const std::string& objective, int64_t most, int threads,
            const std::function<bool()>& is_interrupted) {
   if (sweep.points <= most) return try_all(sweep, objective, threads, is_interrupted);
-  check_columns_of(sweep, {objective}, "--minimize");
+  check_objective(sweep, objective);
   return Search(sweep, objective, most, is_interrupted).run();
 }
 

@@ -13,6 +13,7 @@
 #include "traces/kineto/execution_link.h"
 #include "traces/kineto/open_step.h"
 #include "traces/kineto/parts.h"
+#include "traces/kineto/passes.h"
 #include "traces/kineto/windows.h"
 
 namespace sgdsim::profiler {
@@ -219,13 +220,15 @@ void refuse_single(const std::vector<OpenStep>& open, std::vector<Reading>& read
       readings[i].problem = "the file ends too early, and no other step is like it";
 }
 
-void read_steps(const std::vector<OpenStep>& open, const Activity& activity, bool keep_first,
+void read_steps(std::vector<OpenStep>& open, const Activity& activity, bool keep_first,
                 RankProfile& profile) {
   const bool is_cut_off = profile.is_cut_off;
   std::vector<Reading> readings;
   for (std::size_t i = 0; i < open.size(); ++i) {
     const OpenStep* next = i + 1 < open.size() && !is_cut_off ? &open[i + 1] : nullptr;
+    const std::size_t passes = keep_last_pass(open[i]);
     readings.push_back(read_step(open[i], next, is_cut_off));
+    readings.back().step.passes = passes;
   }
   if (is_cut_off) refuse_single(open, readings);
   std::size_t raised = 0;

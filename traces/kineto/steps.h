@@ -61,6 +61,7 @@ struct ProfiledStep {
   int64_t iteration_ns = 0;       // to the start of the next step, or else as the CPU's window says
   bool has_next = false;          // which of the two
   int64_t backward_ns = 0;        // when the first kernel of the backward pass started
+  std::size_t passes = 1;         // backward: gradients are those of the last one
   std::vector<int64_t> ready_ns;  // in the order of the gradients' operators, never decreasing
   std::vector<GradientSize> sizes;    // of these gradients
   bool is_ready_by_bucket = false;    // there are no gradients, each bucket stands for its own

@@ -25,7 +25,9 @@ std::string counts(std::size_t gradients, const ParameterSizes& sizes) {
                      " parameters";
   const std::size_t parameters = sizes.parameters.size();
   if (gradients > parameters && gradients % parameters == 0)
-    text += "; several backward passes in one step (gradient accumulation) are not supported";
+    text +=
+        "; several backward passes in one step that all exchange their gradients cannot be "
+        "replayed: accumulate them with no_sync";
   else
     text += "; parameters without a gradient (frozen or unused) must not be listed";
   return text;
@@ -220,6 +222,15 @@ void note_others(const Recording& recording, Trace& trace) {
                         "); it counts as computing here");
 }
 
+// Gradients are accumulated over micro-batches.
+void note_passes(const Recording& recording, Trace& trace) {
+  const std::size_t passes = recording.profiles.front().steps.front().passes;
+  if (passes > 1)
+    trace.notes.push_back("a step has " + std::to_string(passes) +
+                          " backward passes (accumulated gradients), of which the last one has "
+                          "gradients that are exchanged; what comes before it counts as forward");
+}
+
 }  // namespace
 
 ImportedStep trace_of(const Recording& recording, const std::optional<ParameterSizes>& sizes,
@@ -245,6 +256,7 @@ ImportedStep trace_of(const Recording& recording, const std::optional<ParameterS
   if (!own.note.empty()) trace.notes.push_back(own.note);
   if (!imported.no_buckets.empty() && !recording.buckets.empty())
     trace.notes.push_back(imported.no_buckets);
+  note_passes(recording, trace);
   note_others(recording, trace);
   for (const RankProfile& profile : recording.profiles)
     if (profile.is_cut_off) trace.notes.push_back(profile.file + " ends too early");

@@ -8,6 +8,8 @@
 #include <map>
 #include <tuple>
 
+#include "traces/kineto/passes.h"
+
 namespace sgdsim::profiler {
 namespace {
 
@@ -83,12 +85,9 @@ std::size_t passes_of(const ProfileRecords& records,
   for (const LaunchCall& one : records.launches)
     if (one.is_kernel && !is_backward.contains(one.thread)) others_ns.push_back(one.at_ns);
   std::sort(others_ns.begin(), others_ns.end());
-  std::size_t passes = 1;
-  for (std::size_t i = 1; i < gradients.size(); ++i) {
-    const auto next = std::upper_bound(others_ns.begin(), others_ns.end(), gradients[i - 1].at_ns);
-    if (next != others_ns.end() && *next < gradients[i].at_ns) ++passes;
-  }
-  return passes;
+  std::vector<int64_t> gradients_ns;
+  for (const BackwardOperator& one : gradients) gradients_ns.push_back(one.at_ns);
+  return later_passes(gradients_ns, others_ns).size() + 1;
 }
 
 // Whether forward passes on the gradients' own thread would go unnoticed.
