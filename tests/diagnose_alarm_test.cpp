@@ -142,6 +142,22 @@ TEST_CASE("diagnose alarm: a folder of records, and the worker is named") {
   CHECK(!holds(quiet.out, "alarm"));
 }
 
+// Seven steps of 247 ms: a seventh of each, added up, is not 247 ms to the last bit.
+TEST_CASE("diagnose compare: a record beside itself differs by nothing") {
+  PipelineJob job;
+  job.steps = 7;
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string file = folder.name() + "/steps.json";
+  std::ofstream(file) << timeline_text(job.record());
+  const Ran once = run_sgdsim({"compare", file, file});
+  REQUIRE(once.exit_code == 0);
+  CHECK(!holds(once.out, "e-"));
+  const Ran followed = run_sgdsim({"compare", file, "--follow", folder.name(), "--once"});
+  REQUIRE(followed.exit_code == 0);
+  CHECK_MESSAGE(holds(followed.out, ", +0 % of the prediction, smoothed +0 %"), followed.out);
+  CHECK(!holds(followed.out, "e-"));
+}
+
 TEST_CASE("diagnose compare: the record of a slow host beside that of the week before") {
   const Ran ran =
       run_sgdsim({"compare", "tests/data/slow_host.json.gz", "tests/data/usual_host.json.gz",

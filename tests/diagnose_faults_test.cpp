@@ -19,8 +19,8 @@ TEST_CASE("diagnose faults: the right part comes first in 95 of 100") {
   for (int i = 0; i < count; ++i) {
     const auto fault = static_cast<Fault>(1 + i % (faults - 1));
     const FaultyJob job = faulty_job(fault, static_cast<uint64_t>(i) + 1, 0.05);
-    const diagnose::ClockedWork work =
-        diagnose::clocked_work(job.job.record(), diagnose::ClockRule::by_record, false);
+    const diagnose::ClockedWork work = diagnose::clocked_work(
+        job.job.record(), diagnose::ClockRule::by_record, diagnose::Clocks::apart);
     const std::vector<diagnose::Part> parts = diagnose::diagnose(work.work).parts;
     ++asked[static_cast<std::size_t>(fault)];
     if (!parts.empty() && job.is_found(parts.front())) {

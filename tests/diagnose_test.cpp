@@ -228,14 +228,14 @@ TEST_CASE("diagnose: clocks that are off are aligned") {
   PipelineJob job;
   const double expected = job.step_s();
   job.clock = [](int replica, int stage) { return (replica * 7 - stage * 3) * ms; };
-  const ClockedWork found = clocked_work(job.record(), ClockRule::by_record, true);
+  const ClockedWork found = clocked_work(job.record(), ClockRule::by_record, Clocks::said_to_agree);
   REQUIRE(found.aligned_ns);
   // Stages of replica 0 are off by 0 to -9 ms, those of replica 1 by 7 to -2, from the first one.
   CHECK(*found.aligned_ns == 9 * ms);
   CHECK(is_near(diagnose::diagnose(found.work).played_s, expected));
   // Good clocks are left alone.
   job.clock = [](int, int) { return 0; };
-  CHECK(!clocked_work(job.record(), ClockRule::by_record, true).aligned_ns);
+  CHECK(!clocked_work(job.record(), ClockRule::by_record, Clocks::said_to_agree).aligned_ns);
 }
 
 TEST_CASE("diagnose: steps that are not whole are left out, with a sentence") {

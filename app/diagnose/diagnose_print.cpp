@@ -56,7 +56,11 @@ void print_step(std::ostream& out, const DiagnoseAnswer& answer) {
 void print_parts(std::ostream& out, const DiagnoseAnswer& answer) {
   const Diagnosis& of = answer.diagnosis;
   if (of.parts.empty()) {
-    out << "\nNo part is slower than its likes by as much as 0.1 % of the step.\n";
+    out << (of.is_slowed()
+                ? "\nNo single part explains the waste: it is spread over operations that take "
+                  "more "
+                  "or less time from one to the next.\n"
+                : "\nNo part is slower than its likes by as much as 0.1 % of the step.\n");
     return;
   }
   out << "\nWhat a step would save if one part did as its likes do:\n";

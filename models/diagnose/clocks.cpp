@@ -8,8 +8,8 @@
 namespace sgdsim::diagnose {
 namespace {
 
-// Transfers that end so long before their group begins are errors of clocks.
-constexpr int64_t disagreement_ps = -1'000'000'000;
+// An exchange that ends so long before another member of its group begins it is an error of clocks.
+constexpr int64_t disagreement_ns = 1'000'000;
 constexpr double share_that_disagrees = 0.1;
 constexpr int64_t smallest_offset_ns = 20'000;
 constexpr int64_t farthest_apart_ns = 100'000'000'000'000;  // over a day: nobody means that
@@ -20,18 +20,35 @@ int64_t median_ns(std::vector<int64_t> values) {
   return *half;
 }
 
+// Pair by pair: most exchanges of a pipeline are between stages of a replica, whose clock may be
+// one, so that few of all say that the clocks of replicas differ.
 bool contradicts_itself(const StepWork& work) {
-  std::size_t exchanges = 0;
-  auto early = static_cast<std::size_t>(work.early_ends);
-  for (std::size_t i = 0; i < work.nodes.size(); ++i) {
-    if (!is_communication(work.nodes[i].kind)) continue;
-    ++exchanges;
-    if (work.recorded[i].ps() < disagreement_ps) ++early;
+  struct Counted {
+    double exchanges = 0;
+    double early = 0;
+  };
+  std::map<std::pair<int32_t, int32_t>, Counted> pairs;
+  for (const StepWork::EndDifference& one : work.end_differences) {
+    Counted& counted = pairs[{one.worker, one.other}];
+    ++counted.exchanges;
+    if (one.early_ns > disagreement_ns) ++counted.early;
   }
-  return static_cast<double>(early) > share_that_disagrees * static_cast<double>(exchanges);
+  return std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) {
+    return pair.second.early > share_that_disagrees * pair.second.exchanges;
+  });
 }
 
 }  // namespace
+
+// The end of a send says little: buffers take what nobody receives yet.
+StepWork::EndDifference end_difference(const StepRecord& record, const RecordedOperation& first,
+                                       const RecordedOperation& other) {
+  const int64_t other_early_ns = first.start_ns - other.end_ns;
+  const int64_t first_early_ns = other.start_ns - first.end_ns;
+  return {
+      record.worker_of(first), record.worker_of(other), other.end_ns - first.end_ns,
+      is_between_stages(first.kind) ? other_early_ns : std::max(other_early_ns, first_early_ns)};
+}
 
 std::vector<int64_t> clock_offsets(const StepWork& work) {
   std::map<std::pair<int32_t, int32_t>, std::vector<int64_t>> differences;
@@ -60,14 +77,15 @@ std::vector<int64_t> clock_offsets(const StepWork& work) {
   return offsets;
 }
 
-ClockedWork clocked_work(StepRecord record, ClockRule rule, bool clocks_agree) {
+ClockedWork clocked_work(StepRecord record, ClockRule rule, Clocks clocks) {
   ClockedWork result{work_of(record), std::nullopt};
-  if (rule == ClockRule::recorded) return result;
+  if (rule == ClockRule::recorded || (rule == ClockRule::by_record && clocks == Clocks::one))
+    return result;
   const std::vector<int64_t> offsets = clock_offsets(result.work);
   int64_t largest = 0;
   for (const int64_t one : offsets) largest = std::max(largest, std::abs(one));
   const bool disagree =
-      contradicts_itself(result.work) || (!clocks_agree && largest > smallest_offset_ns);
+      contradicts_itself(result.work) || (clocks == Clocks::apart && largest > smallest_offset_ns);
   if (rule == ClockRule::by_record && !disagree) return result;
   for (RecordedOperation& one : record.operations) {
     const int64_t offset = offsets[static_cast<std::size_t>(record.worker_of(one))];

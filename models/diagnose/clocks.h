@@ -18,13 +18,19 @@ enum class ClockRule : uint8_t {
   aligned
 };
 
+// What is known of the clocks of a record before it is looked at.
+enum class Clocks : uint8_t {
+  apart,          // each worker's own
+  said_to_agree,  // so that only exchanges that end before they begin speak against it
+  one             // of a simulation: never aligned, if not asked for
+};
+
 struct ClockedWork {
   StepWork work;
   std::optional<int64_t> aligned_ns;  // the largest correction; nothing: clocks were left
 };
 
-// The work of a record, after its clocks were aligned if need be. `clocks_agree`: the record says
-// that they do, so that only many exchanges that end before they begin speak against it.
-ClockedWork clocked_work(StepRecord record, ClockRule rule, bool clocks_agree);
+// The work of a record, after its clocks were aligned if need be.
+ClockedWork clocked_work(StepRecord record, ClockRule rule, Clocks clocks);
 
 }  // namespace sgdsim::diagnose

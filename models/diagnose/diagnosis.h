@@ -43,7 +43,7 @@ struct DiagnoseOptions {
 };
 
 struct Diagnosis {
-  double measured_s = 0;        // mean of steps, as recorded
+  double measured_s = 0;        // mean of steps, as recorded (recorded_times of step_shape.h)
   double played_s = 0;          // T: as recorded, without delays between operations
   double ideal_s = 0;           // T_ideal
   std::vector<double> steps_s;  // T of each step

@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::size_t most_played = 16;  // parts of a kind
 constexpr double least_saving = 1e-3;    // of a step
-constexpr double a_pause = 1.5;          // times the usual length of a pass
-constexpr double counts_as_slow = 1.2;   // likewise
+constexpr double counts_as_slow = 1.2;   // times the length after the repair
 constexpr double nearly = 0.9;           // of what a part saves, by one that it includes
 constexpr double most_uneven = 20;       // micro-batches; beyond that it is something else
 constexpr double often = 0.05;           // of operations that are slow
@@ -34,12 +33,8 @@ class Repairs {
   explicit Repairs(const StepWork& work)
       : work_(work), medians_(work), micro_batches_(micro_batch_factors()) {}
 
-  Lengths of_workers() const {
-    return passes_by([&](const Node& node) { return factor_of_worker(node); });
-  }
-  Lengths of_stages() const {
-    return passes_by([&](const Node& node) { return factor_of_stage(node); });
-  }
+  Lengths of_workers() const;
+  Lengths of_stages() const;
   // The work of a step divided evenly over micro-batches.
   Lengths of_sequences() const;
   Lengths of_pauses() const;
@@ -47,29 +42,20 @@ class Repairs {
 
  private:
   double usual(const Node& node) const { return medians_.of(node.worker, node.type); }
-  Lengths passes_by(const std::function<double(const Node&)>& factor) const {
-    Lengths lengths = work_.recorded;
-    for (std::size_t i = 0; i < lengths.size(); ++i)
-      if (is_pass(work_.nodes[i].kind))
-        if (const double by = factor(work_.nodes[i]); by > 1) lengths[i] = divided(lengths[i], by);
-    return lengths;
-  }
-  double factor_of_worker(const Node& node) const {
-    std::vector<double> peers;
+  // What the same stage of the other replicas usually takes; without others: as it does itself.
+  double usual_of_likes(const Node& node) const {
+    std::vector<double> likes;
     for (int replica = 0; replica < work_.replicas; ++replica) {
-      Node peer = node;
-      peer.worker = replica * work_.stages + work_.stage_of(node.worker);
-      if (peer.worker != node.worker && usual(peer) > 0) peers.push_back(usual(peer));
+      const int like = replica * work_.stages + work_.stage_of(node.worker);
+      if (like != node.worker && medians_.has(like, node.type))
+        likes.push_back(medians_.of(like, node.type));
     }
-    return peers.empty() ? 1 : usual(node) / median(std::move(peers));
+    return likes.empty() ? usual(node) : median(std::move(likes));
   }
   double usual_of_stage(const Node& node, int stage) const {
     std::vector<double> replicas;
-    for (int replica = 0; replica < work_.replicas; ++replica) {
-      Node peer = node;
-      peer.worker = replica * work_.stages + stage;
-      replicas.push_back(usual(peer));
-    }
+    for (int replica = 0; replica < work_.replicas; ++replica)
+      replicas.push_back(std::max(0., medians_.of(replica * work_.stages + stage, node.type)));
     return median(std::move(replicas));
   }
   double factor_of_stage(const Node& node) const {
@@ -80,6 +66,9 @@ class Repairs {
     if (!(others > 0)) return 1;
     return usual_of_stage(node, stage) * (work_.stages - 1) / others;
   }
+  // As recorded, but what took much longer than its worker usually does takes what is usual.
+  // `by_micro_batch`: what is usual of this micro-batch.
+  Lengths without_slow_ones(bool by_micro_batch) const;
   // Of each node's micro-batch: how many times as long as usual its passes take, on all stages.
   std::vector<double> micro_batch_factors() const;
 
@@ -133,16 +122,52 @@ Lengths Repairs::of_sequences() const {
   return lengths;
 }
 
-Lengths Repairs::of_pauses() const {
+Lengths Repairs::without_slow_ones(bool by_micro_batch) const {
+  const auto expected = [&](std::size_t i) {
+    return usual(work_.nodes[i]) * (by_micro_batch ? micro_batches_[i] : 1);
+  };
+  std::vector<std::vector<double>> ratios(work_.types.size());
+  for (std::size_t i = 0; i < work_.nodes.size(); ++i)
+    if (is_own_time(work_.nodes[i].kind) && expected(i) > 0)
+      ratios[at(work_.nodes[i].type)].push_back(static_cast<double>(work_.recorded[i].ps()) /
+                                                expected(i));
+  std::vector<double> slow_from;
+  for (std::vector<double>& some : ratios) slow_from.push_back(1 + margin_of_slow(std::move(some)));
   Lengths lengths = work_.recorded;
+  for (std::size_t i = 0; i < lengths.size(); ++i)
+    if (is_own_time(work_.nodes[i].kind) &&
+        static_cast<double>(lengths[i].ps()) > slow_from[at(work_.nodes[i].type)] * expected(i))
+      lengths[i] = Duration::nearest_ps(expected(i));
+  return lengths;
+}
+
+// Slow always: as its likes usually are. Slow now and then: as it usually is itself. With one stage
+// nobody else has its micro-batches, so that these excuse nothing.
+Lengths Repairs::of_workers() const {
+  Lengths lengths = without_slow_ones(work_.stages > 1);
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     const Node& node = work_.nodes[i];
-    if (node.kind == Recorded::collection) lengths[i] = Duration();
-    if (!is_pass(node.kind)) continue;
-    const double expected = usual(node) * micro_batches_[i];
-    if (static_cast<double>(lengths[i].ps()) > a_pause * expected)
-      lengths[i] = Duration::nearest_ps(expected);
+    if (!is_own_time(node.kind)) continue;
+    const double own = usual(node);
+    if (const double likes = usual_of_likes(node); own > likes)
+      lengths[i] = Duration::nearest_ps(static_cast<double>(lengths[i].ps()) * (likes / own));
   }
+  return lengths;
+}
+
+Lengths Repairs::of_stages() const {
+  Lengths lengths = work_.recorded;
+  for (std::size_t i = 0; i < lengths.size(); ++i)
+    if (is_pass(work_.nodes[i].kind))
+      if (const double by = factor_of_stage(work_.nodes[i]); by > 1)
+        lengths[i] = divided(lengths[i], by);
+  return lengths;
+}
+
+Lengths Repairs::of_pauses() const {
+  Lengths lengths = without_slow_ones(true);
+  for (std::size_t i = 0; i < lengths.size(); ++i)
+    if (work_.nodes[i].kind == Recorded::collection) lengths[i] = Duration();
   return lengths;
 }
 
@@ -209,6 +234,7 @@ class Search {
     std::stable_sort(weighed.begin(), weighed.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = weighed[i].second;
+    blame_one_worker_for_pauses(parts);
     return parts;
   }
 
@@ -223,6 +249,8 @@ class Search {
   void add_exchanges();
   void add_cards(const std::map<std::pair<int, int>, double>& links,
                  const std::vector<double>& of_stage);
+  // Pauses that are nearly all of one worker: the worker comes first.
+  static void blame_one_worker_for_pauses(std::vector<Part>& parts);
   void play_one(const Candidate& one, std::vector<Part>& parts) const;
   bool is_slow(std::size_t node, Duration repaired) const {
     return static_cast<double>(work_.recorded[node].ps()) >
@@ -351,24 +379,42 @@ bool Search::is_slow_everywhere(int worker) const {
          });
 }
 
+void Search::blame_one_worker_for_pauses(std::vector<Part>& parts) {
+  const auto is_of = [](PartKind kind) {
+    return [kind](const Part& part) { return part.kind == kind; };
+  };
+  const auto pauses = std::find_if(parts.begin(), parts.end(), is_of(PartKind::pauses));
+  const auto worker = std::find_if(pauses, parts.end(), is_of(PartKind::worker));
+  if (worker != parts.end() && worker->saved_s >= nearly * pauses->saved_s)
+    std::rotate(pauses, worker, worker + 1);
+}
+
 void Search::play_one(const Candidate& one, std::vector<Part>& parts) const {
   Lengths lengths = work_.recorded;
   const bool computes = one.repaired != &exchanges_;
-  double all = 0;
-  double slow = 0;
+  struct Counted {
+    double all = 0;
+    double slow = 0;
+    double reduced_ps = 0;
+  };
+  Counted inside;   // exchanges, or passes
+  Counted outside;  // what a worker does besides
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     const Node& node = work_.nodes[i];
-    const bool is_meant = computes ? is_pass(node.kind) || node.kind == Recorded::collection
-                                   : is_communication(node.kind);
-    if (!is_meant || !one.includes(node)) continue;
+    if (computes == is_communication(node.kind) || !one.includes(node)) continue;
     const Duration repaired = (*one.repaired)[i];
-    ++all;
-    if (is_slow(i, repaired)) ++slow;
+    Counted& counted = node.kind == Recorded::optimizer ? outside : inside;
+    ++counted.all;
+    if (is_slow(i, repaired)) ++counted.slow;
+    counted.reduced_ps += reduced(*one.repaired, i);
     lengths[i] = repaired;
   }
   Part part = one.part;
   part.saved_s = played_s_ - diagnose::played_s(work_, lengths);
-  part.share = all > 0 ? slow / all : 0;
+  if (outside.reduced_ps > 0)
+    part.outside = outside.reduced_ps / (outside.reduced_ps + inside.reduced_ps);
+  const Counted& shown = part.outside > 0.5 ? outside : inside;
+  part.share = shown.all > 0 ? shown.slow / shown.all : 0;
   if (part.saved_s > least_saving * played_s_) parts.push_back(part);
 }
 

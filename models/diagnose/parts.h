@@ -4,6 +4,11 @@
 // long stage with the other stages, a link and an exchange with the usual transfer of their kind,
 // and a pass with the other passes of its worker. So a part that was always as slow as all its
 // likes costs nothing here.
+//
+// What a worker does outside its passes (update, loading, idle time) counts as its own: it begins
+// when the last exchange has ended, which is the same moment for all its likes. Only where a
+// collective that is not in the record lies there does it hold waiting for others, and then for all
+// of them alike, so that nobody is blamed.
 #pragma once
 
 #include <vector>
@@ -14,10 +19,10 @@
 namespace sgdsim::diagnose {
 
 enum class PartKind : uint8_t {
-  worker,     // computes more slowly than the same stage of other replicas
+  worker,     // takes longer than the same stage of other replicas, always or now and then
   stage,      // has more to compute than the other stages
   sequences,  // some micro-batches take longer than others on all their stages
-  pauses,     // single passes that took much longer, and collection of garbage
+  pauses,     // what took much longer than usual on its worker, and collection of garbage
   link,       // between two stages of a replica
   card,       // all exchanges of a worker
   replicas,   // exchanges between the replicas of a stage
@@ -42,7 +47,8 @@ struct Part {
   int stage = -1;
   int replica = -1;
   double saved_s = 0;  // of a step, if it were repaired
-  double share = 0;    // of its operations that took over 1.2 times as long as usual
+  double share = 0;    // of its operations that took over 1.2 times as long as after the repair
+  double outside = 0;  // of what its operations take less: outside the passes
 };
 
 // Those whose repair saves at least a thousandth of a step, the most first. A part that is included

@@ -40,23 +40,39 @@ std::string difference(const StepShape& shape, const StepShape& usual) {
 }
 
 StepSpans spans_of(const StepRecord& record, const std::vector<uint32_t>& operations) {
-  using Span = std::pair<int64_t, int64_t>;
-  std::vector<Span> workers(
-      static_cast<std::size_t>(record.replicas) * static_cast<std::size_t>(record.stages),
-      {INT64_MAX, INT64_MIN});
-  Span all{INT64_MAX, INT64_MIN};
+  struct Span {
+    int64_t first_ns = INT64_MAX;
+    int64_t last_ns = INT64_MIN;
+    Duration length() const { return Duration::ns(std::max<int64_t>(0, last_ns - first_ns)); }
+  };
+  std::vector<Span> replicas(static_cast<std::size_t>(record.replicas));
+  std::vector<Span> workers(replicas.size() * static_cast<std::size_t>(record.stages));
+  Span all;
   for (const uint32_t i : operations) {
     const RecordedOperation& one = record.operations[i];
-    Span& own = workers[static_cast<std::size_t>(record.worker_of(one))];
-    for (Span* span : {&own, &all}) {
-      span->first = std::min(span->first, one.start_ns);
-      span->second = std::max(span->second, one.end_ns);
+    for (Span* span : {&workers[static_cast<std::size_t>(record.worker_of(one))],
+                       &replicas[static_cast<std::size_t>(one.replica)], &all}) {
+      span->first_ns = std::min(span->first_ns, one.start_ns);
+      span->last_ns = std::max(span->last_ns, one.end_ns);
     }
   }
-  int64_t longest_ns = 0;
-  for (const Span& span : workers)
-    if (span.second >= span.first) longest_ns = std::max(longest_ns, span.second - span.first);
-  return {Duration::ns(all.second - all.first), Duration::ns(longest_ns)};
+  StepSpans spans{all.first_ns, all.last_ns, Duration(), Duration()};
+  for (const Span& one : replicas)
+    if (one.first_ns != INT64_MAX) spans.replica = std::max(spans.replica, one.length());
+  for (const Span& one : workers)
+    if (one.first_ns != INT64_MAX) spans.longest = std::max(spans.longest, one.length());
+  return spans;
+}
+
+std::vector<Duration> recorded_times(const std::vector<StepSpans>& steps, int stages) {
+  bool overlap = stages == 1;
+  for (std::size_t i = 1; i < steps.size(); ++i)
+    overlap = overlap || (steps[i - 1].first_ns < steps[i].first_ns &&
+                          steps[i].first_ns < steps[i - 1].last_ns);
+  std::vector<Duration> times;
+  for (const StepSpans& one : steps)
+    times.push_back(overlap ? one.replica : Duration::ns(one.last_ns - one.first_ns));
+  return times;
 }
 
 }  // namespace sgdsim::diagnose

@@ -22,9 +22,17 @@ StepShape usual_shape(const StepRecord& record, const std::vector<std::vector<ui
 std::string difference(const StepShape& shape, const StepShape& usual);
 
 struct StepSpans {
-  Duration all;      // from the first start to the last end
-  Duration longest;  // the same of the worker that took longest
+  int64_t first_ns = 0;  // start of anybody
+  int64_t last_ns = 0;   // end of anybody
+  Duration replica;      // from the first start to the last end of the replica that took longest
+  Duration longest;      // the same of the worker that took longest
 };
 StepSpans spans_of(const StepRecord& record, const std::vector<uint32_t>& operations);
+
+// What each step took: from the first start to the last end. Where workers begin a step at
+// different moments, as one that loaded data for longer does, that is too long: part of it lies in
+// the step before or after, of others. So if steps overlap, or have one stage, it is what the
+// slowest replica took by itself.
+std::vector<Duration> recorded_times(const std::vector<StepSpans>& steps, int stages);
 
 }  // namespace sgdsim::diagnose

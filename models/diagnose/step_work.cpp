@@ -363,8 +363,7 @@ void StepBuilder::emit_group(StepWork& work, uint32_t number) {
     if (is_between_stages(of.kind))
       node.peer = record_.worker_of(operation(members[members[0] == one ? 1 : 0]));
     if (one != members[0])
-      work.end_differences.push_back({record_.worker_of(operation(members[0])), node.worker,
-                                      of.end_ns - operation(members[0]).end_ns});
+      work.end_differences.push_back(end_difference(record_, operation(members[0]), of));
     node.type = type_of(work, node);
     work.nodes.push_back(node);
     work.recorded.push_back(Duration::ns(length_ns));
@@ -411,9 +410,6 @@ std::string StepBuilder::emit(StepWork& work) {
     work.waits.insert(work.waits.end(), waits.begin(), waits.end());
     work.waits_first.push_back(static_cast<uint32_t>(work.waits.size()));
   }
-  const StepSpans spans = spans_of(record_, operations_);
-  work.measured.push_back(spans.all);
-  work.longest.push_back(spans.longest);
   work.step_first.push_back(static_cast<uint32_t>(work.group_first.size() - 1));
   return {};
 }
@@ -431,15 +427,20 @@ StepWork work_of(const StepRecord& record) {
     operations[static_cast<std::size_t>(record.operations[i].step)].push_back(i);
   const StepShape usual = usual_shape(record, operations);
   StepBuilder::Types types;
+  std::vector<StepSpans> spans;
   for (std::size_t step = 0; step < operations.size(); ++step) {
     std::string problem = difference(shape_of(record, operations[step]), usual);
     if (problem.empty()) problem = StepBuilder(record, operations[step], types).add_to(work);
-    if (problem.empty())
+    if (problem.empty()) {
       work.steps.push_back(record.steps[step]);
-    else
+      spans.push_back(spans_of(record, operations[step]));
+      work.longest.push_back(spans.back().longest);
+    } else {
       work.left_out.push_back("step " + std::to_string(record.steps[step]) +
                               " is left out: " + problem);
+    }
   }
+  work.measured = recorded_times(spans, record.stages);
   if (work.steps.empty())
     throw InputError(record.file, "no step can be played again; " + work.left_out.front());
   return work;

@@ -36,8 +36,8 @@ struct StepWork {
   int stages = 1;
   std::vector<Recorded> types;        // the kind of each type
   std::vector<int64_t> steps;         // that were kept
-  std::vector<Duration> measured;     // of each: from its first start to its last end
-  std::vector<Duration> longest;      // of each: the same of the worker that took longest
+  std::vector<Duration> measured;     // of each: what it took (recorded_times of step_shape.h)
+  std::vector<Duration> longest;      // of each: of the worker that took longest
   std::vector<Node> nodes;            // in an order in which they can be played
   std::vector<Duration> recorded;     // of each node: computing, or transfer
   std::vector<Duration> waited;       // of each node: for the others of its group
@@ -50,7 +50,8 @@ struct StepWork {
   struct EndDifference {
     int32_t worker = 0;
     int32_t other = 0;
-    int64_t ns = 0;  // by which the other one's clock said more at the end of an exchange
+    int64_t ns = 0;        // by which the other one's clock said more at the end of an exchange
+    int64_t early_ns = 0;  // by which one of them ended before the other began; below 0: it did not
   };
   std::vector<EndDifference> end_differences;
 
@@ -58,6 +59,10 @@ struct StepWork {
   int stage_of(int worker) const { return worker % stages; }
   int replica_of(int worker) const { return worker / stages; }
 };
+
+// Of two members of a group.
+StepWork::EndDifference end_difference(const StepRecord& record, const RecordedOperation& first,
+                                       const RecordedOperation& other);
 
 // InputError if no step can be used.
 StepWork work_of(const StepRecord& record);

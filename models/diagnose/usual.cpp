@@ -13,6 +13,19 @@ double median(std::vector<double> values) {
   return (upper + *std::max_element(values.begin(), values.begin() + half)) / 2;
 }
 
+double margin_of_slow(std::vector<double> ratios) {
+  constexpr double least = 0.05;
+  constexpr double deviations = 5;
+  constexpr double of_lower_quartile = 0.6745;
+  if (ratios.empty()) return least;
+  const auto quarter = static_cast<std::ptrdiff_t>(ratios.size() / 4);
+  std::nth_element(ratios.begin(), ratios.begin() + quarter, ratios.end());
+  const double quartile = *(ratios.begin() + quarter);
+  const double middle = median(std::move(ratios));
+  if (!(middle > 0)) return least;
+  return std::max(least, deviations * (1 - quartile / middle) / of_lower_quartile);
+}
+
 double StageTimes::mean_of_others(int stage, Recorded kind) const {
   double sum = 0;
   for (int other = 0; other < static_cast<int>(forward.size()); ++other)
@@ -43,12 +56,12 @@ WorkerMedians::WorkerMedians(const StepWork& work) : types_(work.types.size()) {
   std::vector<std::vector<double>> lengths(static_cast<std::size_t>(work.workers()) * types_);
   for (std::size_t i = 0; i < work.nodes.size(); ++i) {
     const Node& node = work.nodes[i];
-    if (is_pass(node.kind))
+    if (is_own_time(node.kind))
       lengths[static_cast<std::size_t>(node.worker) * types_ + static_cast<std::size_t>(node.type)]
           .push_back(static_cast<double>(work.recorded[i].ps()));
   }
   for (std::vector<double>& some : lengths)
-    medians_.push_back(some.empty() ? 0 : median(std::move(some)));
+    medians_.push_back(some.empty() ? -1 : median(std::move(some)));
 }
 
 }  // namespace sgdsim::diagnose

@@ -10,6 +10,12 @@ namespace sgdsim::diagnose {
 // Of at least one value; like median_of(), in linear time.
 double median(std::vector<double> values);
 
+// By what part more than expected a length must be, so that it is no jitter: five standard
+// deviations, at least 5 %. `ratios`: lengths over what was expected of them. Their spread is that
+// of the quicker half, which a few slow ones do not widen: the lower quartile of normal values lies
+// 0.6745 standard deviations below the median.
+double margin_of_slow(std::vector<double> ratios);
+
 // Mean lengths of passes by stage, in picoseconds.
 struct StageTimes {
   std::vector<double> forward;
@@ -25,11 +31,16 @@ struct StageTimes {
 };
 StageTimes stage_times(const StepWork& work);
 
-// The median length of a worker's passes of a type, in picoseconds; 0: it has none.
+// What a worker does by itself: its passes, and what else its step holds (Recorded::optimizer: the
+// update and, where a record does not tell them apart, loading and idle time).
+constexpr bool is_own_time(Recorded kind) { return is_pass(kind) || kind == Recorded::optimizer; }
+
+// The median length of what a worker does by itself, by type, in picoseconds.
 class WorkerMedians {
  public:
   explicit WorkerMedians(const StepWork& work);
-  double of(int worker, int type) const {
+  bool has(int worker, int type) const { return of(worker, type) >= 0; }
+  double of(int worker, int type) const {  // below 0: it has none
     return medians_[static_cast<std::size_t>(worker) * types_ + static_cast<std::size_t>(type)];
   }
 

@@ -109,6 +109,9 @@ Fields told_fields(const Comparison& comparison, const PredictedSteps& predictio
       {"notes", comparison.notes, "what the record lacks, and what was left out"}};
 }
 
+// Below that, differences of means are rounding.
+double whole_picoseconds(double seconds) { return std::round(seconds * 1e12) / 1e12; }
+
 std::string factor_words(const Explanation& one) {
   if (one.part == TimePart::launch) return "more or fewer delays between operations";
   return time_part_words(one.part) + " taking " + rounded(one.factor, 4) + " times as long";
@@ -165,11 +168,12 @@ PredictedSteps read_prediction(const std::string& file, const std::vector<std::s
   PredictedSteps prediction;
   prediction.file = file;
   const bool is_recorded = settings.empty() && looks_like_record(file);
-  FoundRecord found =
-      is_recorded ? read_record(file) : FoundRecord{simulated_record(file, settings), true};
-  prediction.work = diagnose::clocked_work(std::move(found.record), diagnose::ClockRule::by_record,
-                                           found.clocks_agree)
-                        .work;
+  FoundRecord found = is_recorded
+                          ? read_record(file)
+                          : FoundRecord{simulated_record(file, settings), diagnose::Clocks::one};
+  prediction.work =
+      diagnose::clocked_work(std::move(found.record), diagnose::ClockRule::by_record, found.clocks)
+          .work;
   const std::vector<diagnose::StepTimes> steps = step_times_of(prediction.work);
   prediction.times = mean_of(steps);
   if (is_recorded) {  // delays happened there, too
@@ -187,7 +191,8 @@ void check_alike(const diagnose::StepWork& measured, const PredictedSteps& predi
                  const std::string& file) {
   if (measured.stages == prediction.work.stages) return;
   throw InputError(prediction.file,
-                   "has " + std::to_string(prediction.work.stages) + " stages, and " + file +
+                   "has " + std::to_string(prediction.work.stages) +
+                       (prediction.work.stages == 1 ? " stage, and " : " stages, and ") + file +
                        " has " + std::to_string(measured.stages) +
                        "; compare with an earlier record, or with a timeline of sgdsim layout");
 }
@@ -253,7 +258,7 @@ void print(std::ostream& out, const Comparison& comparison, const PredictedSteps
     const double measured_s = comparison.times[i];
     const double predicted_s = prediction.times[i];
     if (measured_s == 0 && predicted_s == 0) continue;
-    const double by_s = measured_s - predicted_s;
+    const double by_s = whole_picoseconds(measured_s - predicted_s);
     table.add({time_part_words(static_cast<TimePart>(i)), short_duration(measured_s * 1e6),
                short_duration(predicted_s * 1e6),
                (by_s < 0 ? "-" : "+") + short_duration(std::abs(by_s) * 1e6)});

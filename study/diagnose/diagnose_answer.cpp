@@ -103,18 +103,23 @@ struct ToldPart {
   double saved = 0;
   std::optional<int> stage = {}, replica = {}, to_stage = {};
   std::optional<std::string> name = {};
+  std::optional<double> outside = {};
 };
 Fields fields_of(const ToldPart& o) {
-  return {{"part", o.part.kind, "its kind"},
-          {"meaning", o.meaning, "in words"},
-          {"saved_s", o.part.saved_s, "what a step would save"},
-          {"saved", o.saved, "the same as a part of T"},
-          {"slow", o.part.share,
-           "part of its operations that took over 1.2 times as long as after the repair"},
-          {"stage", o.stage, "which stage"},
-          {"replica", o.replica, "which replica"},
-          {"name", o.name, "what the record calls the worker"},
-          {"to_stage", o.to_stage, "of a link: the stage at its other end"}};
+  return {
+      {"part", o.part.kind, "its kind"},
+      {"meaning", o.meaning, "in words"},
+      {"saved_s", o.part.saved_s, "what a step would save"},
+      {"saved", o.saved, "the same as a part of T"},
+      {"slow", o.part.share,
+       "part of its operations that took over 1.2 times as long as after the repair"},
+      {"outside", o.outside,
+       "of a worker: part of what its operations take less that lies outside its passes (update, "
+       "loading, idle time)"},
+      {"stage", o.stage, "which stage"},
+      {"replica", o.replica, "which replica"},
+      {"name", o.name, "what the record calls the worker"},
+      {"to_stage", o.to_stage, "of a link: the stage at its other end"}};
 }
 
 ToldPart told_part(const DiagnoseAnswer& answer, const Part& part) {
@@ -127,6 +132,7 @@ ToldPart told_part(const DiagnoseAnswer& answer, const Part& part) {
     told.stage = work.stage_of(part.worker);
     told.replica = work.replica_of(part.worker);
   }
+  if (part.kind == PartKind::worker) told.outside = part.outside;
   if (part.peer >= 0) told.to_stage = work.stage_of(part.peer);
   if (part.stage >= 0) told.stage = part.stage;
   if (part.replica >= 0) told.replica = part.replica;
@@ -183,7 +189,7 @@ DiagnoseAnswer answer_diagnose(FoundRecord found, diagnose::ClockRule rule,
   answer.format = found.record.format;
   answer.worker_names = found.record.workers;
   add_notes(answer.notes, found.record.notes);
-  diagnose::ClockedWork clocked = clocked_work(std::move(found.record), rule, found.clocks_agree);
+  diagnose::ClockedWork clocked = clocked_work(std::move(found.record), rule, found.clocks);
   answer.work = std::move(clocked.work);
   if (clocked.aligned_ns)
     answer.notes.push_back(
@@ -266,16 +272,32 @@ std::string worker_text(const DiagnoseAnswer& answer, int worker) {
   return name.empty() ? place : place + " (" + name + ")";
 }
 
+namespace {
+
+std::string words_of_worker(const DiagnoseAnswer& answer, const Part& part) {
+  const std::string worker = worker_text(answer, part.worker);
+  constexpr double nearly_all = 0.9;
+  constexpr double worth_saying = 0.05;
+  if (part.outside >= nearly_all)
+    return worker + " outside its passes (update, loading, idle time)";
+  return "computing of " + worker +
+         (part.outside >= worth_saying
+              ? ", " + part_text(part.outside, 2) + " of it outside the passes"
+              : "");
+}
+
+}  // namespace
+
 std::string part_words(const DiagnoseAnswer& answer, const Part& part) {
   switch (part.kind) {
     case PartKind::worker:
-      return "computing of " + worker_text(answer, part.worker);
+      return words_of_worker(answer, part);
     case PartKind::stage:
       return "computing of stage " + std::to_string(part.stage) + ", all replicas";
     case PartKind::sequences:
       return "micro-batches of equal work";
     case PartKind::pauses:
-      return "pauses in passes, and collection of garbage";
+      return "pauses, and collection of garbage";
     case PartKind::link:
       return "link between stages " + std::to_string(answer.work.stage_of(part.worker)) + " and " +
              std::to_string(answer.work.stage_of(part.peer)) + " of replica " +
@@ -319,7 +341,8 @@ Fields fields_of(const DiagnoseAnswer& answer) {
       {"replicas", work.replicas, "data-parallel ranks"},
       {"operations", work.nodes.size(), "operations of the steps that were used"},
       {"recorded_s", of.measured_s,
-       "mean of the steps as recorded, from the first start to the last end"},
+       "mean of the steps as recorded, from the first start to the last end; where workers begin a "
+       "step at different moments: of the replica that took longest"},
       {"step_s", of.played_s, "mean of the steps without delays between operations: T"},
       {"balanced_s", of.ideal_s,
        "mean of the steps if all operations of a kind took alike: T_ideal"},
@@ -351,14 +374,15 @@ Fields diagnose_fields(DiagnoseWords& words) {
   constexpr int64_t most_layers = 1'000'000;
   return Fields{Field("record", words.record, record_field_says()).needed().option("RECORD")} +
          record_fields(words.of) +
-         Fields{Field("layers", words.layers,
-                      "layers of the model, for a last stage with one layer less")
-                    .from(1, most_layers),
-                Field("clocks", words.clocks,
-                      "clocks of workers: recorded, aligned, or auto (default): aligned where they "
-                      "disagree")
-                    .one_of({"auto", "recorded", "aligned"}),
-                {"what_if", words.what_ifs, what_if_says}};
+         Fields{
+             Field("layers", words.layers,
+                   "layers of the model, for a last stage with one layer less")
+                 .from(1, most_layers),
+             Field("clocks", words.clocks,
+                   "clocks of workers: recorded, aligned (by any time), or auto (default): aligned "
+                   "where they disagree, by at most a minute")
+                 .one_of({"auto", "recorded", "aligned"}),
+             {"what_if", words.what_ifs, what_if_says}};
 }
 
 DiagnoseAnswer answer_diagnose(const DiagnoseWords& words, const Watch& watch) {
@@ -367,7 +391,9 @@ DiagnoseAnswer answer_diagnose(const DiagnoseWords& words, const Watch& watch) {
                                               {"recorded", diagnose::ClockRule::recorded},
                                               {"aligned", diagnose::ClockRule::aligned}}},
                "clocks", words.clocks, "--clocks");
-  return answer_diagnose(read_record(words.record, words.of, watch), rule,
+  RecordWords of = words.of;
+  of.clocks_may_be_far_apart = rule == diagnose::ClockRule::aligned;
+  return answer_diagnose(read_record(words.record, of, watch), rule,
                          {.layers = words.layers, .what_ifs = what_ifs_of(words.what_ifs)});
 }
 

@@ -9,15 +9,24 @@
 #include "study/table.h"
 
 namespace sgdsim {
+namespace {
+
+// "+3.1 %". Steps are means of whole picoseconds: what is less than 1e-9 is rounding.
+std::string change_text(double residual) {
+  const double part = std::abs(residual) < 1e-9 ? 0 : std::expm1(residual);
+  return (part < 0 ? "-" : "+") + part_text(std::abs(part));
+}
+
+}  // namespace
 
 bool Follower::add(FoundRecord found) {
   const std::string file = found.record.file;
   DiagnoseAnswer answer;
   answer.file = file;
   answer.worker_names = found.record.workers;
-  answer.work = diagnose::clocked_work(std::move(found.record), diagnose::ClockRule::by_record,
-                                       found.clocks_agree)
-                    .work;
+  answer.work =
+      diagnose::clocked_work(std::move(found.record), diagnose::ClockRule::by_record, found.clocks)
+          .work;
   check_alike(answer.work, prediction_, file);
   std::vector<diagnose::Part> causes = causes_of(answer.work);
   if (causes_.empty()) {
@@ -53,9 +62,8 @@ bool Follower::add_step(const diagnose::StepTimes& step) {
     recent_.push_back(std::move(causes));
   }
   out_ << "step " << step.step << ": " << short_duration(step.time_s * 1e6, 4) << ", "
-       << (residual < 0 ? "-" : "+") << part_text(std::abs(std::expm1(residual)))
-       << " of the prediction, smoothed " << (alarm_.smoothed() < 0 ? "-" : "+")
-       << part_text(std::abs(std::expm1(alarm_.smoothed())));
+       << change_text(residual) << " of the prediction, smoothed "
+       << change_text(alarm_.smoothed());
   if (is_reference)
     out_ << ", reference\n";
   else

@@ -38,7 +38,8 @@ FoundRecord record_in(const std::string& file, const RecordWords& words,
                       const std::vector<int64_t>& steps, const Watch& watch) {
   if (file == "-")
     throw InputError("-", "a record is read twice, so it cannot be standard input; give a file");
-  if (is_folder(file)) return {read_record_folder(file, words, steps, watch), false};
+  if (is_folder(file))
+    return {read_record_folder(file, words, steps, watch), diagnose::Clocks::apart};
   std::error_code problem;  // a file that is not there is named by who opens it
   if (std::filesystem::exists(file, problem) && !std::filesystem::is_regular_file(file, problem))
     throw InputError(file, "a record is read twice, so it cannot be a pipe; give a file");
@@ -46,11 +47,11 @@ FoundRecord record_in(const std::string& file, const RecordWords& words,
   check_no_layout(words, file);
   if (is_pipeline_timeline(head)) {
     ByteSource source(file, watch.look);
-    return {read_pipeline_timeline(source, steps), true};
+    return {read_pipeline_timeline(source, steps), diagnose::Clocks::said_to_agree};
   }
   if (is_own_timeline(head)) {
     ByteSource source(file, watch.look);
-    return {read_own_timeline(source, steps), true};
+    return {read_own_timeline(source, steps), diagnose::Clocks::one};
   }
   if (is_kineto(head))
     throw InputError(file, "is the profile of one rank; expected the folder with those of all");

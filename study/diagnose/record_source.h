@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/diagnose/clocks.h"
 #include "sim/core/fields.h"
 #include "sim/work/step_record.h"
 #include "study/watch.h"
@@ -12,7 +13,7 @@ namespace sgdsim {
 
 struct FoundRecord {
   StepRecord record;
-  bool clocks_agree = false;  // the program that wrote it says so, or there is one clock
+  diagnose::Clocks clocks = diagnose::Clocks::apart;
 };
 
 // Which kinds of records are read, for messages.
@@ -33,6 +34,7 @@ struct RecordWords {
   std::string names;
   int stage = -1;
   int exchanges = 0;
+  bool clocks_may_be_far_apart = false;  // no field: --clocks aligned says so
 };
 Fields record_fields(RecordWords& words);
 

@@ -25,8 +25,8 @@ StepRecord record_of_two_logs(const std::string& text) {
 }
 
 void diagnose_record(const StepRecord& record) {
-  const diagnose::ClockedWork found =
-      diagnose::clocked_work(record, diagnose::ClockRule::by_record, true);
+  const diagnose::ClockedWork found = diagnose::clocked_work(record, diagnose::ClockRule::by_record,
+                                                             diagnose::Clocks::said_to_agree);
   const diagnose::Diagnosis answer = diagnose::diagnose(found.work);
   assert(answer.steps_s.size() == found.work.steps.size());
   assert(!answer.stages.empty() && !answer.replicas.empty());
