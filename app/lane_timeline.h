@@ -13,9 +13,11 @@ namespace sgdsim {
 
 class LaneTimeline {
  public:
-  // `rank`: what processes are called; `kinds`: what their threads are called.
-  LaneTimeline(const std::string& id, std::string rank, std::vector<std::string> kinds)
-      : events_(id), rank_(std::move(rank)), kinds_(std::move(kinds)) {}
+  // `command` and `id` as of TraceEvents; `rank`: what processes are called; `kinds`: what their
+  // threads are called.
+  LaneTimeline(const std::string& command, const std::string& id, std::string rank,
+               std::vector<std::string> kinds)
+      : events_(command, id), rank_(std::move(rank)), kinds_(std::move(kinds)) {}
 
   // `note`: stands behind the name of the process. Slices of one kind in the order of their starts.
   void add(int rank, std::size_t kind, Time start, Time end, const std::string& name,

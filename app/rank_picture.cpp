@@ -29,7 +29,7 @@ std::string rank_timeline(RankSlices all) {
                    [](const RankSlice& a, const RankSlice& b) {
                      return std::pair(a.rank, a.began) < std::pair(b.rank, b.began);
                    });
-  LaneTimeline timeline(all.name, "rank", {verb_lanes.begin(), verb_lanes.end()});
+  LaneTimeline timeline(all.command, all.name, "rank", {verb_lanes.begin(), verb_lanes.end()});
   for (const RankSlice& one : all.slices) {
     const auto verb = static_cast<std::size_t>(one.verb);
     Json arguments = Json::object();

@@ -22,6 +22,7 @@ struct RankSlice {
 };
 
 struct RankSlices {
+  std::string command;  // which of sgdsim's played them
   std::string name;
   std::string computing;    // what computing is called
   std::string number_name;  // and what `number` counts

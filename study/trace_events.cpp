@@ -34,8 +34,8 @@ void check_shown(std::size_t count, const std::string& what) {
                              std::to_string(count));
 }
 
-TraceEvents::TraceEvents(const std::string& id) {
-  const Json about = {{"version", version_number}, {"config", id}};
+TraceEvents::TraceEvents(const std::string& command, const std::string& id) {
+  const Json about = {{"version", version_number}, {"config", id}, {"command", command}};
   text_ = timeline_beginning + about.dump().substr(1) + ",\"traceEvents\":[";
 }
 

@@ -22,8 +22,9 @@ class TraceEvents {
     int process = 0;
     int thread = 0;
   };
-  // `id`: of what was played.
-  explicit TraceEvents(const std::string& id);
+  // `command`: which of sgdsim's writes it, so that readers know what its processes are. `id`: of
+  // what was played.
+  TraceEvents(const std::string& command, const std::string& id);
 
   void name_process(int process, const std::string& name);
   void name_thread(Track track, const std::string& name);

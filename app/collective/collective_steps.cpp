@@ -40,7 +40,8 @@ RankSlices steps_of(const CollectiveArguments& arguments, const CollectivePoint&
   const TrafficFile traffic = put_on(cluster, arguments, question);
   question.meanwhile = traffic.meanwhile();
   const CollectiveAnswer played = simulate_collective(question, cluster, "collective");
-  RankSlices all{.name = algorithm + " " + point.operation,
+  RankSlices all{.command = "collective",
+                 .name = algorithm + " " + point.operation,
                  .computing = "add up",
                  .number_name = "round_or_block",
                  .ranks = static_cast<uint32_t>(point.ranks),

@@ -63,7 +63,7 @@ std::string gpu_timeline(const Layout& layout, const std::vector<GpuSlice>& slic
   std::vector<std::string> threads;
   for (std::size_t kind = 0; kind <= static_cast<std::size_t>(Kind::gather); ++kind)
     threads.emplace_back(shown_parts[kind].thread);
-  LaneTimeline timeline(to_text(layout), "GPU", threads);
+  LaneTimeline timeline("layout", to_text(layout), "GPU", threads);
   const int64_t of_stage = layout.gpus() / layout.pipeline;
   for (const GpuSlice& slice : in_order(slices)) {
     const Shown& how = shown(slice.part.kind);

@@ -107,7 +107,7 @@ const char* pass_name(Pass pass) {
 }
 
 std::string pipeline_timeline(const Layout& layout, const std::vector<PassSlice>& slices) {
-  TraceEvents events(to_text(layout));
+  TraceEvents events("layout", to_text(layout));
   const auto process_of = [&](const PassSlice& slice) {
     return static_cast<int>(slice.replica * layout.pipeline + slice.rank);
   };

@@ -7,7 +7,8 @@ namespace sgdsim {
 
 RankSlices slices_of(const std::string& name, const RankSchedule& schedule,
                      const Replayed& played) {
-  RankSlices all{.name = name,
+  RankSlices all{.command = "replay",
+                 .name = name,
                  .computing = "calc",
                  .number_name = "line",
                  .ranks = schedule.ranks(),

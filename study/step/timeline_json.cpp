@@ -164,13 +164,13 @@ class Writer {
 }  // namespace
 
 std::string timeline_json(const Experiment& experiment, const Timeline& timeline) {
-  TraceEvents events(id_of(experiment.inputs));
+  TraceEvents events("run", id_of(experiment.inputs));
   Writer(events, {"", &experiment, &timeline, {}}, "", 0).write(timeline);
   return events.finish();
 }
 
 std::string timeline_json(const std::string& id, const std::vector<TimelineOfJob>& jobs) {
-  TraceEvents events(id);
+  TraceEvents events("jobs", id);
   int first = 0;
   for (const TimelineOfJob& job : jobs) {
     Writer(events, job, job.name + ": ", first).write(*job.timeline);

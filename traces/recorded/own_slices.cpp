@@ -37,7 +37,12 @@ class SliceReader {
     if (stream_.peek() != '{') return stream_.skip();
     stream_.enter('{');
     while (stream_.next_member(key_))
-      key_ == "config" ? stream_.read_word(found_.config) : stream_.skip();
+      if (key_ == "config")
+        stream_.read_word(found_.config);
+      else if (key_ == "command")
+        stream_.read_word(found_.command);
+      else
+        stream_.skip();
   }
 
   void read_events() {

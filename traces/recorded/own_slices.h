@@ -24,7 +24,8 @@ struct OwnSlice {
 };
 
 struct OwnSlices {
-  std::string config;  // a layout, or the digest of an experiment
+  std::string config;   // a layout, or the digest of an experiment
+  std::string command;  // that wrote it; empty: not said, as of older versions
   std::vector<OwnSlice> slices;
   std::vector<std::pair<int64_t, std::string>> processes;
   bool is_cut_off = false;
