@@ -107,6 +107,7 @@ TEST_CASE("diagnose logs: the slow rank, by clocks that are apart") {
   CHECK(answer.work.steps == std::vector<int64_t>{21, 22, 23, 24, 25});  // 20 has no step before
   check_slow_rank(answer, 0.025);
   CHECK(has_note(answer, "exchanges repeat after 2"));
+  CHECK(has_note(answer, "the first step of a log is left out"));
   CHECK(has_note(answer, "clocks of workers were aligned"));
   CHECK(answer.format == "logs of NCCL's Inspector");
 }
@@ -131,6 +132,7 @@ TEST_CASE("diagnose logs: what is missing costs its step or its rank, and is sai
   CHECK(has_note(answer, "left out: " + folder.name() + "/broken.log"));
   CHECK(has_note(answer, "quiet.log: says of none of its 12 collectives when their kernels ran"));
   CHECK(has_note(answer, "not all ranks have them"));
+  CHECK(has_note(answer, "1 step behind a gap in a log is left out"));
 }
 
 TEST_CASE("diagnose logs: tensor groups, and one stage of several") {
@@ -198,6 +200,8 @@ TEST_CASE("diagnose logs: refusals") {
   CHECK(holds(refusal_of([] { log_layout(divided("pp4", 4)); }), "--stage: 4 is none of"));
   CHECK(holds(refusal_of([] { log_layout(divided("", 1)); }), "needs --layout"));
   CHECK(holds(refusal_of([] { log_layout(divided("tq8")); }), "--layout: "));
+  CHECK(holds(refusal_of([] { log_layout(divided("tp2dp2")); }),
+              "words have blanks between them: \"tp2 dp2\""));
   CHECK(log_layout(divided("tp4 cp2 dp3")).tensor == 8);
   const Ran ran = run_sgdsim({"diagnose", "tests/data/slow_host.json.gz", "--layout", "tp2"});
   CHECK(ran.exit_code == 2);

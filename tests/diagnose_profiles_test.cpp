@@ -88,7 +88,8 @@ TEST_CASE("diagnose profiles: a sentence for each file that does not fit") {
         "computing of replica 1 (rank 2, rank2.json)");
   for (const char* note :
        {"rank1.json", "rank3.json is left out: it is of another run: its buckets",
-        "rank4.json is left out: it is of another run: its step 5 began 3600 s after",
+        "rank4.json is left out: it is of another run, or its clock is wrong: its step 5 began "
+        "3600 s after",
         "rank5.json is left out: it is of another run: of a job of 4 ranks",
         "5 are missing (1, 3, 4, 5, 6)"}) {
     CAPTURE(note);
@@ -108,7 +109,36 @@ TEST_CASE("diagnose profiles: a file of few steps does not cost the others their
   CHECK(answer.work.replicas == 3);
   CHECK(answer.work.steps == std::vector<int64_t>{5, 6, 7});
   CHECK(has_note(answer, "rank0.json is left out: it has 1 of the 3 steps that most ranks have"));
-  CHECK(has_note(answer, "steps 8 are left out: not all ranks have them"));
+  CHECK(has_note(answer, "step 8 is left out: not all ranks have it"));
+}
+
+// 100 s between clocks may be another run, if nobody says otherwise.
+TEST_CASE("diagnose profiles: clocks that are far apart are taken where they are asked for") {
+  const Temporary folder(Temporary::Kind::folder);
+  for (int rank = 0; rank < 4; ++rank) {
+    KinetoWriter writer = writer_of(rank, 4);
+    if (rank == 1) writer.clock_ahead_ns = 100'000'000'000;
+    write_rank(folder, rank, writer.text());
+  }
+  const DiagnoseAnswer without = answer_for(folder);
+  CHECK(without.work.replicas == 3);
+  CHECK(has_note(without,
+                 "100 s after that of most ranks; sgdsim diagnose --clocks aligned takes it"));
+  const Ran ran =
+      run_sgdsim({"diagnose", folder.name(), "--clocks", "aligned", "--format", "json"});
+  REQUIRE(ran.exit_code == 0);
+  CHECK(holds(ran.out, "\"replicas\": 4"));
+  CHECK(holds(ran.out, "they differed by up to 100 s"));
+}
+
+TEST_CASE("diagnose profiles: steps that are not there") {
+  const Temporary folder(Temporary::Kind::folder);
+  for (int rank = 0; rank < 2; ++rank) write_rank(folder, rank, writer_of(rank, 2).text());
+  RecordWords words;
+  words.steps = "999";
+  // Five steps from 4 on, of which the first is a cold one.
+  CHECK(holds(refusal_of([&] { read_record(folder.name(), words); }),
+              "has no step 999; it has 4 steps from 5 to 8"));
 }
 
 TEST_CASE("diagnose profiles: one rank is not enough") {

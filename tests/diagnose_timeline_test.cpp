@@ -1,6 +1,7 @@
 // Faults that were simulated, found again in the timelines: the step takes what the simulator said,
 // and the slow worker comes first.
 #include <doctest/doctest.h>
+#include <fstream>
 
 #include "sim/core/json.h"
 #include "study/diagnose/diagnose_answer.h"
@@ -116,6 +117,50 @@ TEST_CASE("diagnose: a step that is played for longer than it was recorded is to
   CHECK(answer.diagnosis.played_s == doctest::Approx(0.03));
   CHECK(answer.notes.back().find("takes 30.0 ms, longer than the recorded 20.0 ms") !=
         std::string::npos);
+}
+
+// They have ranks and workers, too, but no training steps of replicas.
+TEST_CASE("diagnose timelines: those of schedules, collectives and jobs are refused") {
+  const Temporary timeline(Temporary::Kind::file);
+  const std::string file = timeline.name();
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"replay", "app/schedules/ring_4.goal", "--L", "5", "--G", "1"},
+        {"collective", "-a", "ring", "-p", "4", "-n", "1 MB", "--alpha", "10us", "--beta",
+         "0.8ns/B"}}) {
+    std::vector<std::string> asked = words;
+    asked.insert(asked.end(), {"--timeline", file, "--force"});
+    REQUIRE(run_sgdsim(asked).exit_code == 0);
+    const Ran ran = run_sgdsim({"diagnose", file});
+    CHECK(ran.exit_code == 2);
+    CHECK(holds(ran.log, "is a timeline of sgdsim " + words[0] +
+                             "; expected a timeline of training steps, as sgdsim run and sgdsim "
+                             "layout write"));
+  }
+  // As older versions wrote them.
+  std::ofstream(file) << R"({"displayTimeUnit":"ns","otherData":{"tool":"sgdsim","config":"ring"},)"
+                      << R"("traceEvents":[{"ph":"M","name":"process_name","pid":0,"tid":0,)"
+                      << R"("args":{"name":"rank 0"}},{"ph":"X","pid":0,"tid":0,"ts":0,"dur":1,)"
+                      << R"("name":"receive from 3","cat":"comm","args":{}}]})";
+  CHECK(holds(run_sgdsim({"diagnose", file}).log, "expected a timeline of training steps"));
+}
+
+TEST_CASE("diagnose timelines: import says who reads them") {
+  const Temporary timeline(Temporary::Kind::file);
+  REQUIRE(run_sgdsim({"run", "app/experiments/googlenet_k80.json", "--set", "cluster.nodes=4",
+                      "--timeline", timeline.name()})
+              .exit_code == 0);
+  for (const std::string& file : {timeline.name(), std::string("tests/data/slow_host.json.gz")})
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"import", file}, {"import", "kineto", file}}) {
+      const Ran ran = run_sgdsim(words);
+      CHECK(ran.exit_code == 2);
+      CHECK_MESSAGE(holds(ran.log, "sgdsim diagnose reads"), ran.log);
+    }
+  // Steps are numbered from 120 there; `run` has one iteration after three to warm up.
+  CHECK(holds(run_sgdsim({"diagnose", "tests/data/slow_host.json.gz", "--steps", "999"}).log,
+              "has no step 999; it has 3 steps from 120 to 122"));
+  CHECK(holds(run_sgdsim({"diagnose", timeline.name(), "--steps", "999"}).log,
+              "has no step 999; it has "));
 }
 
 TEST_CASE("diagnose timelines: layouts, pass by pass and on wires") {

@@ -135,6 +135,7 @@ const ImportableFormat& format_of(const std::string& file,
       last = &format;
     }
   if (found.size() == 1) return *last;
+  if (found.empty()) refuse_timeline(file, "holds nothing to import; ");
   throw InputError(file, found.empty()
                              ? "its content is of no known format; known: " + names_of(formats)
                              : "its content may be " + names_of(found) +

@@ -9,6 +9,16 @@
 
 namespace sgdsim {
 
+// A hint if another word follows the number of this one: "tp2dp2".
+inline std::string words_apart(const std::string& word, std::size_t stopped) {
+  constexpr std::size_t longest = 40;
+  if (stopped == 0 || stopped >= word.size() || word.size() > longest || word[stopped] < 'a' ||
+      word[stopped] > 'z' || word[stopped - 1] < '0' || word[stopped - 1] > '9')
+    return "";
+  return "; words have blanks between them: \"" + word.substr(0, stopped) + " " +
+         word.substr(stopped) + "\"";
+}
+
 // The rest of the word from there on: "8" of "tp8".
 inline int64_t number_in(const std::string& word, std::size_t from, int64_t least, int64_t most,
                          const std::string& where) {
@@ -18,7 +28,8 @@ inline int64_t number_in(const std::string& word, std::size_t from, int64_t leas
   if (problem != std::errc() || stopped != end || value < least || value > most)
     throw InputError(where, "\"" + word.substr(0, 40) + "\": expected a whole number from " +
                                 std::to_string(least) + " to " + std::to_string(most) +
-                                " after \"" + word.substr(0, from) + "\"");
+                                " after \"" + word.substr(0, from) + "\"" +
+                                words_apart(word, static_cast<std::size_t>(stopped - word.data())));
   return value;
 }
 

@@ -41,8 +41,9 @@ bool is_named_as_chakra(const std::string& file) {
 }
 
 StepRecord profiles_as_record(const std::vector<std::string>& files, const std::string& folder,
-                              const std::vector<int64_t>& steps, const Watch& watch) {
-  RankProfiles ranks;
+                              const std::vector<int64_t>& steps, bool clocks_may_be_far_apart,
+                              const Watch& watch) {
+  RankProfiles ranks(clocks_may_be_far_apart);
   for (const std::string& file : files) {
     try {
       ByteSource source(file, watch.look);
@@ -83,6 +84,7 @@ std::string joined(const std::vector<std::string>& notes) {
 LogLayout log_layout(const RecordWords& words) {
   LogLayout division;
   division.exchanges = words.exchanges;
+  division.clocks_may_be_far_apart = words.clocks_may_be_far_apart;
   if (words.layout.empty()) {
     if (words.stage >= 0) throw needs("--stage", "--layout, as --layout \"tp8 pp4\"");
     return division;
@@ -109,7 +111,7 @@ StepRecord read_record_folder(const std::string& folder, const RecordWords& word
   const std::vector<std::string> profiles = profiles_in(folder);
   if (!profiles.empty()) {
     check_no_layout(words, folder);
-    return profiles_as_record(profiles, folder, steps, watch);
+    return profiles_as_record(profiles, folder, steps, words.clocks_may_be_far_apart, watch);
   }
   std::vector<std::string> notes;
   std::vector<ExchangeLog> logs;

@@ -125,6 +125,7 @@ ProfileFiles profile_files(const ProfileWords& words) {
     files.from_folder = files.from_folder || !is_one;
     const std::vector<std::string> some = is_one ? std::vector{file} : profiles_in(file);
     if (some.empty()) throw InputError(file, "holds no profile of PyTorch (.json or .json.gz)");
+    if (is_one) refuse_timeline(file, "is no profile of PyTorch; ");
     files.profiles.insert(files.profiles.end(), some.begin(), some.end());
   }
   files.all = files.profiles;

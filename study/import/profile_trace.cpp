@@ -7,6 +7,7 @@
 
 #include "sim/core/quantity.h"
 #include "traces/kineto/execution_trace.h"
+#include "traces/recorded/pipeline_timeline.h"
 #include "traces/registry.h"
 #include "traces/trace_file.h"
 
@@ -50,6 +51,16 @@ bool is_profile(const std::string& file) {
 
 bool is_execution_trace_file(const std::string& file) {
   return !is_folder(file) && profiler::is_execution_trace(beginning_of(file, 1 << 20));
+}
+
+// Standard input and pipes can be read once only.
+void refuse_timeline(const std::string& file, const std::string& before) {
+  std::error_code none;
+  if (file == "-" || !std::filesystem::is_regular_file(file, none)) return;
+  const std::string head = beginning_of(file, 1 << 18);
+  if (is_kineto(head)) return;
+  if (const std::string text = recorded_timeline_text(head); !text.empty())
+    throw InputError(file, before + text);
 }
 
 std::vector<std::string> profiles_in(const std::string& file) {

@@ -19,6 +19,10 @@ bool is_folder(const std::string& file);
 // The files of a folder that are profiles, by name; of a file itself.
 std::vector<std::string> profiles_in(const std::string& file);
 
+// InputError if it is a timeline of training steps, which `sgdsim diagnose` reads. `before`: how
+// the sentence begins.
+void refuse_timeline(const std::string& file, const std::string& before);
+
 struct RecordedStep {
   std::string file;
   profiler::Recording recording;

@@ -370,10 +370,12 @@ void print(std::ostream& out, const ReplayAnswer& answer) {
   const Replayed& played = *answer.played;
   const auto last = std::max_element(played.ends.begin(), played.ends.end());
   const auto first = std::min_element(played.ends.begin(), played.ends.end());
-  out << schedule.ranks() << " ranks, " << schedule.operations().size() << " operations, "
-      << played.messages << " messages of " << rounded(played.wire_B) << " B together\n\n"
-      << "makespan     " << short_duration(last->us(), 6) << "  (rank "
-      << last - played.ends.begin() << ")\n"
+  out << schedule.ranks() << (schedule.ranks() == 1 ? " rank, " : " ranks, ")
+      << schedule.operations().size()
+      << (schedule.operations().size() == 1 ? " operation, " : " operations, ") << played.messages
+      << (played.messages == 1 ? " message of " : " messages of ") << rounded(played.wire_B)
+      << (played.messages == 1 ? " B\n\n" : " B together\n\n") << "makespan     "
+      << short_duration(last->us(), 6) << "  (rank " << last - played.ends.begin() << ")\n"
       << "first end    " << short_duration(first->us(), 6) << "  (rank "
       << first - played.ends.begin() << ")\n";
 }

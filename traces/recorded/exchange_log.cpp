@@ -68,7 +68,7 @@ std::vector<Communicator> communicators_of(const std::vector<ExchangeLog>& logs)
 
 std::string name_of(const Communicator& one) {
   return (one.name.empty() || one.name == one.id ? one.id : one.name + " (" + one.id + ")") +
-         " of " + std::to_string(one.ranks) + " ranks";
+         " of " + std::to_string(one.ranks) + (one.ranks == 1 ? " rank" : " ranks");
 }
 
 std::string list_of(const std::vector<Communicator>& some) {
@@ -236,17 +236,24 @@ Pattern pattern_of(const Process& process, int64_t wanted, const std::string& fo
 
 // ---- the steps of a process
 
+struct Stepped {
+  Process process;
+  std::vector<Step> steps;
+  int64_t first_without_begin = 0;   // steps that are whole, but nobody knows when they began:
+  int64_t others_without_begin = 0;  // what was before them is not in the log, or not whole
+};
+
 class Stepper {
  public:
   explicit Stepper(const Pattern& pattern) : pattern_(pattern) {
     for (const Key& key : pattern.keys) count_ += key.first == pattern.keys.front().first ? 1 : 0;
   }
 
-  std::vector<Step> steps_of(const Process& process) const {
+  Stepped steps_of(Process process) const {
     const Exchanges& all = process.exchanges;
     const std::vector<bool> continued = continues(all);
     const std::size_t length = pattern_.keys.size();
-    std::vector<Step> steps;
+    Stepped result;
     int64_t next = 0;  // number, where exchanges have none
     for (std::size_t at = 0; at + length <= all.size();) {
       if (!fits(all, continued, at)) {
@@ -262,12 +269,15 @@ class Stepper {
         step.start_ns = has_before ? end_before(all, at) : process.first_ns;
         step.end_ns = end_before(all, at + length);
         if (at + length == all.size()) step.end_ns = std::max(step.end_ns, process.last_ns);
-        if (step.start_ns <= all[at].start_ns) steps.push_back(step);
+        if (step.start_ns <= all[at].start_ns) result.steps.push_back(step);
+      } else {
+        ++(at == 0 ? result.first_without_begin : result.others_without_begin);
       }
       ++next;
       at += length;
     }
-    return steps;
+    result.process = std::move(process);
+    return result;
   }
 
  private:
@@ -294,10 +304,23 @@ class Stepper {
   int64_t count_ = 0;  // of the first exchange's operation, in a step
 };
 
-struct Stepped {
-  Process process;
-  std::vector<Step> steps;
-};
+void note_steps_without_begin(const std::vector<Stepped>& all, std::vector<std::string>& notes) {
+  int64_t first = 0;
+  int64_t others = 0;
+  for (const Stepped& one : all) {
+    first += one.first_without_begin;
+    others += one.others_without_begin;
+  }
+  if (first > 0)
+    notes.emplace_back(
+        "the first step of a log is left out: it began after the exchange before it, which is not "
+        "in the log");
+  if (others > 0)
+    notes.push_back(
+        std::to_string(others) +
+        (others == 1 ? " step behind a gap in a log is" : " steps behind gaps in logs are") +
+        " left out: nobody knows when " + (others == 1 ? "it" : "they") + " began");
+}
 
 // The least time between the starts of neighbours in a step.
 std::vector<int64_t> least_pauses(const std::vector<Stepped>& all, std::size_t length) {
@@ -382,12 +405,10 @@ StepRecord record_of_logs(std::vector<ExchangeLog> logs, const LogLayout& layout
         (pattern.keys.size() == 1 ? ". Where a step has several alike, say --exchanges N" : ""));
   const Stepper stepper(pattern);
   std::vector<Stepped> stepped;
-  for (Process& process : processes) {
-    std::vector<Step> own = stepper.steps_of(process);
-    stepped.push_back({std::move(process), std::move(own)});
-  }
+  for (Process& process : processes) stepped.push_back(stepper.steps_of(std::move(process)));
+  note_steps_without_begin(stepped, own_notes);
   const std::vector<int64_t> least = least_pauses(stepped, pattern.keys.size());
-  RankProfiles ranks(format);
+  RankProfiles ranks(layout.clocks_may_be_far_apart, format);
   for (const std::string& note : own_notes) ranks.add_problem(note);
   for (const Stepped& one : stepped) {
     profiler::RankProfile profile;

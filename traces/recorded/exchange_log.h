@@ -50,11 +50,12 @@ void check_room(const ExchangeLog& log);
 
 // How the processes of a job are divided.
 struct LogLayout {
-  int64_t tensor = 1;     // ranks that share the exchanges inside of layers
-  int64_t stages = 1;     // of the pipeline
-  int64_t replicas = 0;   // 0: not said
-  int64_t stage = -1;     // the one to look at, where there are several
-  int64_t exchanges = 0;  // of a step; 0: as they repeat, or all of them
+  int64_t tensor = 1;                    // ranks that share the exchanges inside of layers
+  int64_t stages = 1;                    // of the pipeline
+  int64_t replicas = 0;                  // 0: not said
+  int64_t stage = -1;                    // the one to look at, where there are several
+  int64_t exchanges = 0;                 // of a step; 0: as they repeat, or all of them
+  bool clocks_may_be_far_apart = false;  // by over a minute
 };
 
 // `format`: what the logs are, for people. `notes`: what was left out before. InputError, naming

@@ -23,7 +23,15 @@ class Steps {  // numbers iterations as they come
  public:
   Steps(StepRecord& record, const std::vector<int64_t>& wanted)
       : record_(record), wanted_(wanted.begin(), wanted.end()) {}
-  bool wants(int64_t iteration) const { return wanted_.empty() || wanted_.contains(iteration); }
+  bool wants(int64_t iteration) {
+    present_.insert(iteration);
+    return wanted_.empty() || wanted_.contains(iteration);
+  }
+  void check_any() const {  // InputError if none of those that are wanted is there
+    if (record_.steps.empty() && !wanted_.empty() && !present_.empty())
+      throw no_such_step(record_.file, {wanted_.begin(), wanted_.end()},
+                         {present_.begin(), present_.end()});
+  }
   int32_t number(int64_t iteration) {
     const auto [found, is_new] =
         numbers_.try_emplace(iteration, static_cast<int32_t>(record_.steps.size()));
@@ -34,8 +42,12 @@ class Steps {  // numbers iterations as they come
  private:
   StepRecord& record_;
   std::set<int64_t> wanted_;
+  std::set<int64_t> present_;
   std::map<int64_t, int32_t> numbers_;
 };
+
+constexpr char readable[] =
+    "expected a timeline of training steps, as sgdsim run and sgdsim layout write (--timeline)";
 
 constexpr int64_t rounding_ns = 2;  // of starts and ends, each for itself
 
@@ -166,6 +178,7 @@ void add_run(StepRecord& record, const OwnSlices& found, const std::vector<int64
   for (auto& [place, one] : workers)
     add_worker_step(record, numbers.number(place.first), static_cast<int32_t>(place.second), one,
                     is_after_backward);
+  numbers.check_any();
   note_overlap(record, workers);
   if (others > 0)
     record.notes.push_back(std::to_string(others) +
@@ -196,16 +209,21 @@ std::map<int64_t, Place> places_of(const OwnSlices& found, const std::string& fi
   std::map<int64_t, Place> places;
   for (const auto& [process, name] : found.processes) {
     Place place;
-    if (const auto rank = number_behind(name, "rank ")) {
+    const auto rank = number_behind(name, "rank ");
+    const auto replica = number_behind(name, "replica ");
+    if (rank && replica) {
       place.stage = static_cast<int32_t>(*rank);
-      place.replica = static_cast<int32_t>(number_behind(name, "replica ").value_or(0));
+      place.replica = static_cast<int32_t>(*replica);
     } else if (const auto stage = number_behind(name, "stage ")) {
       place.stage = static_cast<int32_t>(*stage);
       place.replica = static_cast<int32_t>(process / inside % std::max<int64_t>(1, data));
       place.is_first = process % inside == 0;
     } else {
-      throw InputError(file, "process " + std::to_string(process) +
-                                 " has a name that is neither a rank nor a GPU of a layout");
+      throw InputError(file,
+                       "process " + std::to_string(process) +
+                           " has a name that is neither that of a worker nor a rank or GPU of a "
+                           "layout; " +
+                           readable);
     }
     places[process] = place;
   }
@@ -370,16 +388,21 @@ bool is_own_timeline(std::string_view head) {
 
 StepRecord read_own_timeline(ByteSource& source, const std::vector<int64_t>& steps) {
   const OwnSlices found = read_own_slices(source);
+  if (!found.command.empty() && found.command != "run" && found.command != "layout")
+    throw InputError(source.file(),
+                     "is a timeline of sgdsim " + found.command.substr(0, 20) + "; " + readable);
   StepRecord record;
   record.file = source.file();
   if (found.is_cut_off) record.notes.emplace_back("the file is cut off; what follows is not known");
   const bool is_run =
       std::any_of(found.processes.begin(), found.processes.end(),
                   [](const auto& one) { return one.second.starts_with("worker "); });
-  if (is_run)
+  if (is_run) {
     add_run(record, found, steps);
-  else
+  } else {
     LayoutReader(record, found).add();
+    if (!steps.empty() && steps.front() > 0) throw no_such_step(record.file, steps, record.steps);
+  }
   close_record(record);
   return record;
 }

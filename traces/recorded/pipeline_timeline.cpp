@@ -103,6 +103,7 @@ class Reader {
 
   JsonStream stream_;
   std::set<int64_t> wanted_;
+  std::set<int64_t> present_;
   StepRecord record_;
   int64_t events_ = 0;
   std::string key_;
@@ -193,6 +194,7 @@ void Reader::take_operation(const Event& event, Recorded kind) {
   if (!step)
     fail("\"args\" has no \"step\", a whole number; without it nobody knows which step " +
          std::string(name_of(kind)) + " is of");
+  present_.insert(*step);
   if (!wanted_.empty() && !wanted_.contains(*step)) return;
   if (record_.operations.size() == most_recorded_operations)
     throw InputError(record_.file, "holds more than " + std::to_string(most_recorded_operations) +
@@ -260,7 +262,7 @@ void Reader::add_notes() {
                             "\" were passed over: no rule says what waits for them");
   for (const int64_t step : wanted_)
     if (!step_numbers_.contains(step))
-      throw InputError(record_.file, "has no step " + std::to_string(step));
+      throw no_such_step(record_.file, {step}, {present_.begin(), present_.end()});
   if (stream_.has_ended_early())
     record_.notes.emplace_back("the file is cut off; what follows is not known");
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "sim/core/error.h"
 #include "sim/work/step_record.h"
 #include "traces/byte_source.h"
 
@@ -13,6 +14,9 @@ namespace sgdsim {
 
 // By its beginning.
 bool is_pipeline_timeline(std::string_view head);
+
+// Of a timeline of training steps, by its beginning: what it is and what reads it; else nothing.
+std::string recorded_timeline_text(std::string_view head);
 
 // InputError if it holds no step. `steps`: the numbers that are kept; empty: all.
 StepRecord read_pipeline_timeline(ByteSource& source, const std::vector<int64_t>& steps);
@@ -24,6 +28,15 @@ inline constexpr int64_t most_recorded_number = 1'000'000;  // of a rank, chunk,
 inline constexpr int most_recorded_workers = 1 << 20;
 // A day: longer steps are mistakes of clocks.
 inline constexpr int64_t longest_step_ns = 86'400'000'000'000;
+
+// "3, 4, 5", the first eight.
+std::string short_list(const std::vector<int64_t>& numbers);
+// "step 4 is", "steps 3, 4 are"; `is_one` and `are_many`: what stands behind the numbers.
+std::string steps_that(const std::vector<int64_t>& steps, const std::string& is_one,
+                       const std::string& are_many);
+// None of the steps that somebody chose is there.
+InputError no_such_step(const std::string& file, const std::vector<int64_t>& wanted,
+                        const std::vector<int64_t>& present);
 
 // Where "rank 3" stands behind "rank ": 3.
 std::optional<int64_t> number_behind(std::string_view text, std::string_view words);

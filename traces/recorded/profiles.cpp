@@ -12,7 +12,7 @@
 namespace sgdsim {
 namespace {
 
-// Clocks of one job differ by less; another run is further away.
+// Clocks of one job usually differ by less; another run is further away.
 constexpr int64_t same_run_ns = 60'000'000'000;
 
 std::string name_of_file(const std::string& file) {
@@ -27,14 +27,6 @@ Value most_common(const std::vector<Value>& values) {
   return std::max_element(counts.begin(), counts.end(),
                           [](const auto& a, const auto& b) { return a.second < b.second; })
       ->first;
-}
-
-std::string list_of(const std::vector<int64_t>& numbers) {
-  constexpr std::size_t most = 8;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(most, numbers.size()); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(numbers[i]);
-  return numbers.size() > most ? text + ", ..." : text;
 }
 
 }  // namespace
@@ -121,7 +113,7 @@ void RankProfiles::leave_out_strangers() {
   leave_out([&](const Rank& rank) -> std::string {
     if (rank.ranks > 0 && rank.ranks != count)
       return "it is of another run: of a job of " + std::to_string(rank.ranks) +
-             " ranks, and most are of " + std::to_string(count);
+             (rank.ranks == 1 ? " rank" : " ranks") + ", and most are of " + std::to_string(count);
     if (std::none_of(rank.steps.begin(), rank.steps.end(),
                      [&](const Step& step) { return step.shape() == shape; }))
       return "it is of another run: its buckets of gradients (" +
@@ -138,10 +130,12 @@ void RankProfiles::leave_out_strangers() {
   leave_out([&](const Rank& rank) -> std::string {
     const std::vector<int64_t>& some = starts[rank.steps.front().number];
     const int64_t apart = rank.steps.front().start_ns - some[(some.size() - 1) / 2];
-    if (std::abs(apart) <= same_run_ns) return "";
-    return "it is of another run: its step " + std::to_string(rank.steps.front().number) +
-           " began " + std::to_string(std::abs(apart) / 1'000'000'000) + " s " +
-           (apart > 0 ? "after" : "before") + " that of most ranks";
+    if (clocks_may_be_far_apart_ || std::abs(apart) <= same_run_ns) return "";
+    return "it is of another run, or its clock is wrong: its step " +
+           std::to_string(rank.steps.front().number) + " began " +
+           std::to_string(std::abs(apart) / 1'000'000'000) + " s " +
+           (apart > 0 ? "after" : "before") +
+           " that of most ranks; sgdsim diagnose --clocks aligned takes it";
   });
   std::set<int64_t> seen;
   leave_out([&](const Rank& rank) -> std::string {
@@ -152,7 +146,8 @@ void RankProfiles::leave_out_strangers() {
 }
 
 // A file that was cut off has few; it is left out rather than all others' steps.
-std::vector<int64_t> RankProfiles::common_steps(const std::vector<int64_t>& wanted) {
+std::vector<int64_t> RankProfiles::common_steps(const std::string& folder,
+                                                const std::vector<int64_t>& wanted) {
   std::map<int64_t, std::size_t> counts;
   for (const Rank& rank : ranks_)
     for (const Step& step : rank.steps) ++counts[step.number];
@@ -181,7 +176,13 @@ std::vector<int64_t> RankProfiles::common_steps(const std::vector<int64_t>& want
     (have == static_cast<std::ptrdiff_t>(ranks_.size()) ? common : missing).push_back(number);
   }
   if (!missing.empty())
-    notes_.push_back("steps " + list_of(missing) + " are left out: not all ranks have them");
+    notes_.push_back(steps_that(missing, "is left out: not all ranks have it",
+                                "are left out: not all ranks have them"));
+  if (common.empty() && missing.empty() && !wanted.empty()) {
+    std::vector<int64_t> present;
+    for (const auto& [number, count] : counts) present.push_back(number);
+    throw no_such_step(folder, wanted, present);
+  }
   return common;
 }
 
@@ -200,7 +201,8 @@ void RankProfiles::note_what_is_missing(StepRecord& record) const {
     if (!present.contains(rank)) missing.push_back(rank);
   if (!missing.empty())
     record.notes.push_back("of " + std::to_string(count) + " ranks, " +
-                           std::to_string(missing.size()) + " are missing (" + list_of(missing) +
+                           std::to_string(missing.size()) + (missing.size() == 1 ? " is" : " are") +
+                           " missing (" + short_list(missing) +
                            "); exchanges may hold waiting for them, which counts as transfer");
   if (std::any_of(ranks_.begin(), ranks_.end(),
                   [](const Rank& rank) { return rank.has_other_collectives; }))
@@ -240,7 +242,7 @@ StepRecord RankProfiles::record(const std::string& folder, const std::vector<int
   record.overlaps = record.chunks_differ = true;
   settle_ranks();
   leave_out_strangers();
-  record.steps = common_steps(steps);
+  record.steps = common_steps(folder, steps);
   const auto reasons = [&] {
     std::string text;
     for (const std::string& note : notes_) text += "; " + note;

@@ -18,7 +18,9 @@ namespace sgdsim {
 class RankProfiles {
  public:
   // `format`: what the files are, for people.
-  explicit RankProfiles(std::string format = "profiles of PyTorch") : format_(std::move(format)) {}
+  // `clocks_may_be_far_apart`: files whose steps began over a minute apart are of one run, too.
+  explicit RankProfiles(bool clocks_may_be_far_apart, std::string format = "profiles of PyTorch")
+      : clocks_may_be_far_apart_(clocks_may_be_far_apart), format_(std::move(format)) {}
 
   // One after another, so that nothing but steps is kept of a file.
   void add(const profiler::RankProfile& profile);
@@ -58,11 +60,12 @@ class RankProfiles {
   void settle_ranks();
   void leave_out_strangers();
   void note_what_is_missing(StepRecord& record) const;
-  std::vector<int64_t> common_steps(const std::vector<int64_t>& wanted);
+  std::vector<int64_t> common_steps(const std::string& folder, const std::vector<int64_t>& wanted);
   static void add_step(StepRecord& record, int32_t replica, int32_t index, const Step& step);
   template <class Unfit>
   void leave_out(const Unfit& unfit);
 
+  bool clocks_may_be_far_apart_ = false;
   std::string format_;
   std::vector<Rank> ranks_;
   std::vector<std::string> notes_;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sim/core/error.h"
+#include "traces/recorded/own_timeline.h"
 #include "traces/recorded/pipeline_timeline.h"
 
 namespace sgdsim {
@@ -20,17 +21,45 @@ void close_gaps(StepRecord& record, int32_t RecordedOperation::*field, int& coun
   count = std::max(1, static_cast<int>(number.size()));
   if (number.empty() || used.size() == static_cast<std::size_t>(*used.rbegin()) + 1) return;
   for (RecordedOperation& one : record.operations) one.*field = number[one.*field];
-  std::string names;
-  std::size_t said = 0;
-  for (const int32_t one : used) {
-    if (++said > 8) break;
-    names += (names.empty() ? "" : ", ") + std::to_string(one);
-  }
-  record.notes.push_back("the record has " + what + "s " + names +
-                         (used.size() > 8 ? ", ..." : "") + " only; they are numbered from 0 here");
+  const bool is_one = used.size() == 1;
+  record.notes.push_back("the record has " + what + (is_one ? " " : "s ") +
+                         short_list({used.begin(), used.end()}) + " only; " +
+                         (is_one ? "it is" : "they are") + " numbered from 0 here");
 }
 
 }  // namespace
+
+std::string short_list(const std::vector<int64_t>& numbers) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, numbers.size()); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(numbers[i]);
+  return numbers.size() > most ? text + ", ..." : text;
+}
+
+std::string steps_that(const std::vector<int64_t>& steps, const std::string& is_one,
+                       const std::string& are_many) {
+  return steps.size() == 1 ? "step " + short_list(steps) + " " + is_one
+                           : "steps " + short_list(steps) + " " + are_many;
+}
+
+InputError no_such_step(const std::string& file, const std::vector<int64_t>& wanted,
+                        const std::vector<int64_t>& present) {
+  std::string text = "has no step " + short_list(wanted);
+  if (present.size() == 1) text += "; it has step " + short_list(present) + " only";
+  if (present.size() > 1)
+    text += "; it has " + std::to_string(present.size()) + " steps from " +
+            std::to_string(present.front()) + " to " + std::to_string(present.back());
+  return {file, text};
+}
+
+std::string recorded_timeline_text(std::string_view head) {
+  if (is_own_timeline(head))
+    return "it is a timeline of sgdsim; sgdsim diagnose reads those of sgdsim run and layout";
+  if (is_pipeline_timeline(head))
+    return "it is a timeline of StragglerAnalysis, which sgdsim diagnose reads";
+  return "";
+}
 
 std::optional<int64_t> number_behind(std::string_view text, std::string_view words) {
   const std::size_t found = text.find(words);
