@@ -75,6 +75,7 @@ TEST_CASE("mllog: what does not count is counted") {
       {"no JSON", start + step("1", 1) + step("nan", 2) + stop, "no JSON behind :::MLLOG"},
       {"no time", start + step("1", 1) + step("0", 2) + stop, "is no time above 0"},
       {"no time", start + step("1", 1) + step("-3", 2) + stop, "is no time above 0"},
+      {"a text", start + step("1", 1) + step("\"0.5\"", 2) + stop, "is no time above 0"},
       {"too long", start + step("1", 1) + step("1e30", 2) + stop, "is no time above 0"},
       {"repeated", start + step("1", 1) + step("9", 1) + stop, "the same step occurred before"},
       {"no end", start + step("1", 1), "no run_stop"},
@@ -106,6 +107,45 @@ TEST_CASE("mllog: what is refused") {
     INFO(row.text.substr(0, 200));
     CHECK_THROWS_WITH_AS(read(row.text), doctest::Contains(row.sentence.c_str()), InputError);
   }
+}
+
+// Of 64 samples at 64, 32 and 64 a second steps take 1, 2 and 1 s.
+std::string rate_line(const std::string& rate, const std::string& metadata, int64_t ms) {
+  return line("tracked_stats", R"({"throughput": )" + rate + "}", ms, metadata);
+}
+
+std::string numbered(const std::string& name, int64_t number) {
+  return "{\"" + name + "\": " + std::to_string(number) + "}";
+}
+
+// 10, 10 and 1 steps: (10 * 1 + 10 * 2 + 1 * 1) / 21 = 31/21 s, 64 * 21/31 samples a second.
+TEST_CASE("mllog: throughputs count as often as the steps that they are the mean of") {
+  const std::string head = line("global_batch_size", "64") + line("run_start", "null", 2'000);
+  const StepRun run = read(head + rate_line("64", numbered("step", 10), 12'000) +
+                           rate_line("32", numbered("step", 20), 32'000) +
+                           rate_line("64", numbered("step", 21), 33'000) + stop);
+  CHECK(run.stands_for == std::vector<int64_t>{10, 10, 1});
+  CHECK(steps_of(run) == 21);
+  CHECK(summary_of(run).mean == Duration::nearest_ps(31e12 / 21));
+  CHECK(*summary_of(run).samples_per_s == doctest::Approx(64. * 21 / 31));
+  CHECK(summary_of(run).p95 == Duration::s(2));
+  // Samples are 64 a step, whatever they are called: 20 steps by the number would take 20 * 64 s
+  // between stamps that are 20 s apart.
+  for (const std::string name : {"samples_count", "step"}) {
+    INFO(name);
+    CHECK(read(head + rate_line("64", numbered(name, 640), 12'000) +
+               rate_line("32", numbered(name, 1280), 32'000) +
+               rate_line("64", numbered(name, 1344), 33'000) + stop)
+              .stands_for == std::vector<int64_t>{10, 10, 1});
+  }
+  const StepRun untold =
+      read(head + rate_line("64", "{}", 12'000) + rate_line("32", "{}", 32'000) + stop);
+  CHECK(untold.stands_for.empty());
+  CHECK(summary_of(untold).mean == Duration::ms(1500));
+  CHECK(has_note(untold, "how many steps a throughput is the mean of: all count alike"));
+  CHECK(has_note(read(head + rate_line("64", "{}", 12'000) + rate_line("0", "{}", 13'000) +
+                      rate_line("\"64\"", "{}", 14'000) + stop),
+                 "2 lines dropped: throughput is no rate above 0"));
 }
 
 TEST_CASE("mllog: the command prints a table, and JSON that fits its schema") {

@@ -1,11 +1,11 @@
 // Logs of training programs: the lines of NeMo and Megatron-LM as they print them, rates, and what
 // does not count.
-#include <algorithm>
 #include <doctest/doctest.h>
 
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "tests/run_program.h"
+#include "tests/texts.h"
 #include "traces/steps/registry.h"
 
 namespace sgdsim {
@@ -33,10 +33,7 @@ std::string megatron_line(const std::string& iteration, const std::string& ms,
          " | loss scale: 8388608.0 |\n";
 }
 
-bool notes(const StepRun& run, const std::string& text) {
-  return std::any_of(run.notes.begin(), run.notes.end(),
-                     [&](const std::string& note) { return note.find(text) != std::string::npos; });
-}
+bool notes(const StepRun& run, const std::string& text) { return has_note(run, text); }
 
 TEST_CASE("training log: steps of every kind of line") {
   const StepRun nemo = training_run("noise\n" + nemo_line(0, "7.126") + nemo_line(1, "2.505"));
@@ -66,6 +63,7 @@ TEST_CASE("training log: means count as often as the steps that they are of") {
       training_run(megatron_line("1", "60000", "512") + megatron_line("100", "1000", "512") +
                    megatron_line("200", "2000", "512"));
   CHECK(run.stands_for == std::vector<int64_t>{1, 99, 100});
+  CHECK(steps_of(run) == 200);
   const StepSummary summary = summary_of(run);
   CHECK(summary.mean == Duration::ms(1795));
   CHECK(summary.median == Duration::ms(2000));  // the 101st of 200
@@ -77,6 +75,114 @@ TEST_CASE("training log: means count as often as the steps that they are of") {
             .stands_for == std::vector<int64_t>{10, 10, 10});
   CHECK(
       training_run(megatron_line("5", "1", "8") + megatron_line("6", "1", "8")).stands_for.empty());
+}
+
+// 12.8 samples a second in steps of 1.25 s are 16 samples. The other line of the same steps is not
+// read, too.
+TEST_CASE("training log: DeepSpeed") {
+  const auto pipe = [](const std::string& steps, const std::string& time, const std::string& rate) {
+    return "steps: " + steps + " loss: 7.1000 iter time (s): " + time + " samples/sec: " + rate +
+           "\n";
+  };
+  const auto timer = [](const std::string& step, const std::string& rate) {
+    return "[2025-01-01 00:00:00,000] [INFO] [timer.py:199:stop] epoch=0/micro_step=" + step +
+           "/global_step=" + step + ", RunningAvgSamplesPerSec=12.345, CurrSamplesPerSec=" + rate +
+           ", MemAllocated=10.0GB, MaxMemAllocated=20.0GB\n";
+  };
+  const StepRun run = training_run(pipe("10", "1.250", "12.800") + timer("10", "99.5") +
+                                   pipe("20", "2.500", "6.400") + timer("20", "99.5"));
+  CHECK(run.steps == std::vector<Duration>{Duration::ms(1250), Duration::ms(2500)});
+  CHECK(run.stands_for == std::vector<int64_t>{10, 10});
+  CHECK(run.global_batch == 16);
+  // 16,384 a second in steps of 2.500 s are 40,960, give or take eight: that is not said.
+  CHECK(!training_run(pipe("10", "2.500", "16384.000")).global_batch);
+  // Of a rate alone the batch is in the configuration, or asked for. 50 samples at 12.5 a second.
+  const std::string configuration =
+      "[INFO] [config.py:984:print]   train_batch_size ............. 50\n"
+      "[INFO] [config.py:984:print]   train_micro_batch_size_per_gpu  5\n";
+  const StepRun rate = training_run(configuration + timer("10", "12.5") + timer("20", "25"));
+  CHECK(rate.steps == std::vector<Duration>{Duration::s(4), Duration::s(2)});
+  CHECK(rate.stands_for.empty());
+  CHECK(rate.global_batch == 50);
+  CHECK_THROWS_WITH_AS(training_run(timer("10", "12.5")),
+                       doctest::Contains("CurrSamplesPerSec, and no global_batch_size before it; "
+                                         "give --batch"),
+                       InputError);
+  CHECK(training_log({timer("10", "12.5"), "f", {}, 25}).steps ==
+        std::vector<Duration>{Duration::s(2)});
+}
+
+std::string titan_line(const std::string& step, const std::string& tps) {
+  return "[rank0]:[titan] 2025-01-01 00:00:00,000 - root - INFO - \x1b[31mstep: " + step +
+         "  \x1b[32mloss:  8.2  \x1b[34mtps: " + tps + "  \x1b[36mtflops: 140.1\x1b[39m\n";
+}
+
+// 64 sequences of 8,192 tokens on 8 GPUs are 65,536 tokens of each; at 32,768 a second 2 s. The
+// second line is the mean of steps 2 to 10.
+TEST_CASE("training log: torchtitan") {
+  const std::string lines = titan_line(" 1", "32,768") + titan_line("10", "65,536") +
+                            "validate step: 10  loss: 8.1  tps: 1,000\n" +
+                            titan_line("20", "131,072");
+  const std::string trainer =
+      "[titan] - INFO - Trainer is initialized with local batch size 8, global batch size 64, "
+      "gradient accumulation steps 1, sequence length 8192, total steps 1000 (warmup 2)\n";
+  for (const std::string mesh :
+       {"Building 2-D device mesh with ['dp_shard', 'tp'], [4, 2]\n",
+        "Building device mesh with parallelism: pp=1, dp_replicate=1, dp_shard=4, cp=1, tp=2, "
+        "ep=4, etp=1\n"}) {
+    INFO(mesh);
+    const StepRun run = training_run(mesh + trainer + lines);
+    CHECK(run.steps == std::vector<Duration>{Duration::s(2), Duration::s(1), Duration::ms(500)});
+    CHECK(run.stands_for == std::vector<int64_t>{1, 9, 10});
+    CHECK(run.global_batch == 64);
+    CHECK(run.sequence_length == 8192);
+    CHECK(notes(run, "a step is 65536 tokens of a GPU / tps"));
+  }
+  CHECK_THROWS_WITH_AS(training_run(trainer + lines), doctest::Contains("give --tokens"),
+                       InputError);
+  const StepRun given = training_log({lines, "f", {}, {}, 32'768});
+  CHECK(given.steps.front() == Duration::s(1));
+  CHECK(!given.global_batch);
+}
+
+// A summary: 200 steps in 100 s, of 64 / 2 = 32 samples each.
+TEST_CASE("training log: the summary of Hugging Face's Trainer") {
+  for (const std::string& text :
+       {std::string("{'loss': 2.1, 'epoch': 0.1}\n{'train_runtime': 100.0, "
+                    "'train_samples_per_second': 64.0, 'train_steps_per_second': 2.0, "
+                    "'train_loss': 1.5}\n"),
+        std::string("{'train_runtime': '100', 'train_samples_per_second': '64', "
+                    "'train_steps_per_second': '2', 'train_loss': '1.5'}\n")}) {
+    INFO(text);
+    const StepRun run = training_run(text);
+    CHECK(run.steps == std::vector<Duration>{Duration::ms(500)});
+    CHECK(run.stands_for == std::vector<int64_t>{200});
+    CHECK(run.global_batch == 32);
+    CHECK(notes(run, "one mean over the whole run"));
+  }
+  // 0.05 stands for 0.0495 to 0.0505: 5 steps in 100 s, which 64 samples a second leave open.
+  const StepRun slow = training_run(
+      "{'train_runtime': 100.0, 'train_samples_per_second': 64.0, 'train_steps_per_second': 0.05}");
+  CHECK(slow.steps == std::vector<Duration>{Duration::s(20)});
+  CHECK(!slow.global_batch);
+}
+
+TEST_CASE("training log: nanoGPT and build-nanogpt") {
+  const StepRun run = training_run(
+      "step 0: train loss 4.2, val loss 4.3\niter 0: loss 4.2, time 9000.00ms, mfu -100.00%\n"
+      "iter 10: loss 3.2, time 150.12ms, mfu 20.10%\niter 20: loss 3.1, time 1.50s\n");
+  CHECK(run.steps ==
+        std::vector<Duration>{Duration::s(9), Duration::us(150'120), Duration::ms(1500)});
+  CHECK(run.stands_for.empty());
+  CHECK(training_run("step     7 | loss: 3.2 | dt: 300.50ms | tok/sec: 1700000.00\n").steps ==
+        std::vector<Duration>{Duration::us(300'500)});
+  CHECK(notes(training_run("iter 1: loss 1, time 5.00ms\niter 2: loss 1, time 5.00min\n"),
+              "1 line dropped: no time above 0"));
+  // Words that stand in others, or for something else.
+  for (const std::string& text :
+       {std::string("step 3: see https: width: 5\n"), std::string("iter 3: time to go\n"),
+        std::string("the time 3ms was short\n"), std::string("steps: 4 tps 5\n")})
+    CHECK(!has_step_times(text));
 }
 
 TEST_CASE("training log: two runs in one file are refused where they would be mixed") {
@@ -108,14 +214,15 @@ TEST_CASE("training log: what does not count is counted") {
                         {nemo_line(1, ""), "no time above 0"},
                         {nemo_line(1, "1,010.0"), "no time above 0"},
                         {"step 2 | train_step_timing in s: 2", "the file ends within the line"},
-                        {nemo_line(0, "9"), "the same step occurred before"},
-                        {megatron_line("5", "x", "8"), "no time above 0"},
-                        {megatron_line("5", "0", "16"), "global_batch_size changes"}}) {
+                        {nemo_line(0, "9"), "the same step occurred before"}}) {
     INFO(row.text);
     const StepRun run = training_run(nemo_line(0, "1.0") + row.text);
     CHECK(run.steps == std::vector<Duration>{Duration::s(1)});
     CHECK(notes(run, row.note));
   }
+  const std::string megatron = megatron_line("4", "1000", "8");
+  CHECK(notes(training_run(megatron + megatron_line("5", "x", "8")), "no time above 0"));
+  CHECK(notes(training_run(megatron + megatron_line("5", "0", "16")), "global_batch_size changes"));
   // The file ends within the batch, or with a whole line.
   const StepRun cut =
       training_run(nemo_line(0, "1.5") + "train_step_timing in s: 2.5, global_batch_size: 1");
@@ -136,8 +243,11 @@ TEST_CASE("training log: what is refused") {
   for (const std::string& text : {std::string(), std::string("hello\n"), nemo_line(1, "x"),
                                   std::string("samples_per_second: 3\n")}) {
     INFO(text);
-    CHECK_THROWS_WITH_AS(training_run(text), doctest::Contains("f: no step: expected lines"),
-                         InputError);
+    const std::string said = refusal_of([&] { training_run(text); });
+    CHECK(holds(said, "f: no step: expected lines"));
+    for (const std::string program : {"Megatron-LM", "NeMo", "DeepSpeed", "torchtitan", "nanoGPT",
+                                      "build-nanogpt", "Hugging Face"})
+      CHECK(holds(said, "\n  " + program + ": "));
   }
 }
 
@@ -179,6 +289,16 @@ TEST_CASE("training log: the command knows it by its content") {
   CHECK(json["runs"][0]["steps"] == 4);
   CHECK(json["runs"][0]["step_median_us"] == 2'250'000);
   CHECK(json["runs"][0]["samples_per_s"] == 8 / 2.5);
+  // Two times of ten steps each are 20 steps.
+  const Temporary log(Temporary::Kind::file,
+                      megatron_line("10", "1000", "8") + megatron_line("20", "2000", "8"));
+  const Ran means =
+      call_sgdsim({"import", "training-log", log.name(), "--format", "json", "--batch", "16"});
+  REQUIRE(means.exit_code == 0);
+  const Json run = Json::parse(means.out)["runs"][0];
+  CHECK(run["steps"] == 20);
+  CHECK(run["times"] == 2);
+  CHECK(run["global_batch_size"] == 16);
 }
 
 }  // namespace

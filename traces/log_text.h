@@ -16,7 +16,9 @@ namespace sgdsim {
 struct LogText {
   std::string text;
   std::string file;
-  std::optional<Duration> forward;  // of the whole iteration
+  std::optional<Duration> forward;             // of the whole iteration
+  std::optional<int64_t> batch = {};           // samples of a step, over all workers
+  std::optional<int64_t> tokens_per_gpu = {};  // of a step
 };
 
 struct LogLine {

@@ -63,7 +63,9 @@ Fields fields_of(const ToldRun& told) {
       Field("gradient_accumulation_steps", run.accumulation, "batches of a worker in one step")
           .at_least(1),
       Field("max_sequence_length", run.sequence_length, "tokens of a sample").at_least(1),
-      {"steps", run.steps.size(), "how many steps were timed"},
+      {"steps", steps_of(run), "how many steps were timed"},
+      {"times", run.steps.size(),
+       "how many times the log has of them: fewer, where a time is the mean of several steps"},
       Field("step_median_us", length(&StepSummary::median), "the median of the steps").at_least(0),
       Field("step_p95_us", length(&StepSummary::p95),
             "the least time that 95 % of the steps do not exceed")
@@ -110,8 +112,7 @@ void print_runs(const std::vector<StepRun>& runs, std::ostream& out) {
     table.add(
         {printable(run.file), text_or_dash(!run.benchmark.empty(), run.benchmark),
          text_or_dash(run.global_batch.has_value(), std::to_string(run.global_batch.value_or(0))),
-         std::to_string(run.steps.size()), time(summary.median), time(summary.p95),
-         time(summary.mean),
+         std::to_string(steps_of(run)), time(summary.median), time(summary.p95), time(summary.mean),
          text_or_dash(summary.autocorrelation.has_value(),
                       rounded(summary.autocorrelation.value_or(0), 3)),
          text_or_dash(rate.has_value(), rounded(rate.value_or(0))),
@@ -139,7 +140,8 @@ void import_steps(const StepsFormat& format, const StepsImport& arguments, Strea
       .claim("--out", arguments.out, {.schema = steps_schema, .beginning = {}});
   std::vector<StepRun> runs;
   for (const std::string& file : arguments.files) {
-    runs.push_back(format.read({read_text(file), file, {}}));
+    runs.push_back(
+        format.read({read_text(file), file, {}, arguments.batch, arguments.tokens_per_gpu}));
     for (const std::string& note : runs.back().notes)
       streams.log << "sgdsim: note: " << printable(file) << ": " << note << '\n';
   }
@@ -165,6 +167,16 @@ void add_steps_imports(CLI::App& import, Streams streams) {
     add_force_option(*one, arguments->force);
     one->add_option("--format", arguments->format, "table (default) or json")
         ->check(one_of("format", {"table", "json"}));
+    if (format.takes_batch) {
+      constexpr int64_t most = int64_t{1} << 52;
+      one->add_option("--batch", arguments->batch,
+                      "samples of a step over all workers (default: as the log says)")
+          ->check(CLI::Range(int64_t{1}, most));
+      one->add_option("--tokens", arguments->tokens_per_gpu,
+                      "of torchtitan: tokens of a step and GPU, which are the global batch size "
+                      "times the sequence length over the GPUs (default: as the log says)")
+          ->check(CLI::Range(int64_t{1}, most));
+    }
     one->footer("Example:\n  sgdsim import " + std::string(format.name) + " " +
                 std::string(format.example));
     one->callback([arguments, format, streams] { import_steps(format, *arguments, streams); });

@@ -4,9 +4,10 @@
 //    "event_type": "POINT_IN_TIME", "metadata": {"step": 12}}
 //
 // A step is a `train_step_time` (seconds) of `tracked_stats` between run_start and run_stop.
-// Without one it is the global batch over `throughput` (samples/s), a mean since the line before;
-// without that, what the training program prints besides. The layout of the workers is not in the
-// log.
+// Without one it is the global batch over `throughput` (samples/s), a mean since the line before,
+// which counts as often as there are steps; without that, what the training program prints besides.
+// The layout of the workers is not in the log.
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -23,6 +24,32 @@ namespace {
 
 constexpr std::string_view line_mark = ":::MLLOG";
 constexpr int64_t latest_ms = int64_t{1} << 50;
+constexpr int64_t most_steps = int64_t{1} << 52;
+
+// A throughput, and which line it is of. The number of a line grows; it counts samples, or steps as
+// the program that wrote the log understands them.
+struct Rate {
+  double samples_per_s = 0;
+  std::optional<int64_t> samples{};
+  std::optional<int64_t> step{};
+  int64_t ms = 0;
+};
+
+using RateNumber = std::optional<int64_t> Rate::*;
+
+// Since the line before; nothing if a line has no such number, or it does not grow. The first line
+// stands for no more than the second.
+std::optional<std::vector<int64_t>> growth_of(const std::vector<Rate>& rates, RateNumber number) {
+  std::vector<int64_t> growth;
+  int64_t before = 0;
+  for (const Rate& rate : rates) {
+    if (!(rate.*number) || *(rate.*number) <= before) return std::nullopt;
+    growth.push_back(*(rate.*number) - before);
+    before = *(rate.*number);
+  }
+  if (growth.size() > 1) growth[0] = std::min(growth[0], growth[1]);
+  return growth;
+}
 
 class MllogReader {
  public:
@@ -32,8 +59,12 @@ class MllogReader {
  private:
   void read_line(const Json& line, const std::string& where);
   void read_stats(const Json& line);
+  bool is_repeated(const Json& metadata, bool is_time);
   void keep(std::optional<int64_t>& place, const Json& line, const std::string& where);
   void mark_moment(std::optional<int64_t>& place, const Json& line, const std::string& where);
+  void take_rates();
+  std::vector<int64_t> steps_of_rates() const;
+  bool counts_samples(const std::vector<int64_t>& growth) const;
   void take_other_times();
   void add_notes();
 
@@ -41,11 +72,12 @@ class MllogReader {
   StepRun run_;
   std::optional<int64_t> start_ms_;
   std::optional<int64_t> stop_ms_;
-  std::vector<double> rates_;
+  std::vector<Rate> rates_;
   std::set<int64_t> rate_numbers_;
   std::set<int64_t> numbers_;
   int64_t broken_ = 0;
   int64_t bad_times_ = 0;
+  int64_t bad_rates_ = 0;
   int64_t repeated_ = 0;
   int64_t outside_ = 0;
 };
@@ -69,33 +101,43 @@ void MllogReader::mark_moment(std::optional<int64_t>& place, const Json& line,
   if (!place) throw InputError(where, text_member(line, "key") + " has no \"time_ms\"");
 }
 
+bool MllogReader::is_repeated(const Json& metadata, bool is_time) {
+  auto number = whole_member(metadata, "step", 0, INT64_MAX);
+  if (!number) number = whole_member(metadata, "samples_count", 0, INT64_MAX);
+  auto& seen = is_time ? numbers_ : rate_numbers_;
+  return number && !seen.insert(*number).second;
+}
+
 void MllogReader::read_stats(const Json& line) {
   const auto value = line.find("value");
   if (value == line.end() || !value->is_object()) return;
-  const auto seconds = number_member(*value, "train_step_time");
-  const auto rate = number_member(*value, "throughput");
-  const auto given = value->find("train_step_time");
-  const bool is_not_finite = !seconds && given != value->end() && given->is_number();
-  if (!seconds && !rate && !is_not_finite) return;
+  const bool has_time = value->contains("train_step_time");
+  const bool has_rate = value->contains("throughput");
+  if (!has_time && !has_rate) return;
   if (stop_ms_) {
     ++outside_;
     return;
   }
-  if (const auto metadata = line.find("metadata");
-      metadata != line.end() && metadata->is_object()) {
-    auto number = whole_member(*metadata, "step", 0, INT64_MAX);
-    if (!number) number = whole_member(*metadata, "samples_count", 0, INT64_MAX);
-    auto& seen = seconds ? numbers_ : rate_numbers_;
-    if (number && !seen.insert(*number).second) {
-      ++repeated_;
-      return;
-    }
+  static const Json nothing = Json::object();
+  const auto member = line.find("metadata");
+  const Json& metadata = member != line.end() && member->is_object() ? *member : nothing;
+  if (is_repeated(metadata, has_time)) {
+    ++repeated_;
+    return;
   }
-  if (rate && std::isfinite(*rate) && *rate > 0) rates_.push_back(*rate);
-  if (is_not_finite) ++bad_times_;
-  if (!seconds) return;
-  const bool is_time = *seconds > 0 && *seconds <= longest_step.s();
-  if (is_time) run_.steps.push_back(Duration::nearest_ps(*seconds * 1e12));
+  if (has_rate) {
+    const double rate = number_member(*value, "throughput").value_or(0);
+    const bool is_rate = std::isfinite(rate) && rate > 0;
+    if (is_rate)
+      rates_.push_back({rate, whole_member(metadata, "samples_count", 0, most_steps),
+                        whole_member(metadata, "step", 0, most_steps),
+                        whole_member(line, "time_ms", 0, latest_ms).value_or(0)});
+    if (!is_rate) ++bad_rates_;
+  }
+  if (!has_time) return;
+  const double seconds = number_member(*value, "train_step_time").value_or(0);
+  const bool is_time = seconds > 0 && seconds <= longest_step.s();
+  if (is_time) run_.steps.push_back(Duration::nearest_ps(seconds * 1e12));
   if (!is_time) ++bad_times_;
 }
 
@@ -118,25 +160,56 @@ void MllogReader::read_line(const Json& line, const std::string& where) {
   if (key == "tracked_stats") read_stats(line);
 }
 
+// Whether the numbers of lines count samples though they are called steps: so many steps take more
+// than one and a half times as long as the stamps of the lines say.
+bool MllogReader::counts_samples(const std::vector<int64_t>& growth) const {
+  const int64_t elapsed_ms = rates_.back().ms - rates_.front().ms;
+  if (elapsed_ms <= 0) return false;
+  double steps_s = 0;
+  for (std::size_t i = 1; i < rates_.size(); ++i)
+    steps_s += static_cast<double>(growth[i]) * static_cast<double>(*run_.global_batch) /
+               rates_[i].samples_per_s;
+  return steps_s * 1e3 > 1.5 * static_cast<double>(elapsed_ms);
+}
+
+// How many steps each rate is the mean of; empty if the lines do not tell.
+std::vector<int64_t> MllogReader::steps_of_rates() const {
+  const auto samples = growth_of(rates_, &Rate::samples);
+  const auto steps = growth_of(rates_, &Rate::step);
+  if (!samples && !steps) return {};
+  std::vector<int64_t> counts = samples ? *samples : *steps;
+  if (samples || counts_samples(counts))
+    for (int64_t& count : counts)
+      count = std::max<int64_t>(1, (count + *run_.global_batch / 2) / *run_.global_batch);
+  return counts;
+}
+
+void MllogReader::take_rates() {
+  const std::vector<int64_t> counts = steps_of_rates();
+  for (std::size_t i = 0; i < rates_.size(); ++i) {
+    const double seconds = static_cast<double>(*run_.global_batch) / rates_[i].samples_per_s;
+    const bool is_time = seconds > 0 && seconds <= longest_step.s();
+    if (is_time) run_.steps.push_back(Duration::nearest_ps(seconds * 1e12));
+    if (is_time && !counts.empty()) run_.stands_for.push_back(counts[i]);
+    if (!is_time) ++bad_rates_;
+  }
+  run_.notes.emplace_back(
+      "no train_step_time: a step is global_batch_size / throughput, the mean since the line "
+      "before; the 95th percentile is that of means");
+  if (counts.empty() && rates_.size() > 1)
+    run_.notes.emplace_back(
+        "the lines do not say how many steps a throughput is the mean of: all count alike");
+}
+
 // Of a run without a `train_step_time`.
 void MllogReader::take_other_times() {
-  if (!rates_.empty() && run_.global_batch) {
-    for (const double rate : rates_) {
-      const double seconds = static_cast<double>(*run_.global_batch) / rate;
-      const bool is_time = seconds > 0 && seconds <= longest_step.s();
-      if (is_time) run_.steps.push_back(Duration::nearest_ps(seconds * 1e12));
-      if (!is_time) ++bad_times_;
-    }
-    run_.notes.emplace_back(
-        "no train_step_time: a step is global_batch_size / throughput, the mean since the line "
-        "before; the 95th percentile is that of means");
-    return;
-  }
+  if (!rates_.empty() && run_.global_batch) return take_rates();
   if (!rates_.empty())
     run_.notes.emplace_back("a throughput, and no global_batch_size to make steps of it");
   if (!has_step_times(log_.text)) return;
   const StepRun printed = training_log(log_);
   run_.steps = printed.steps;
+  run_.stands_for = printed.stands_for;
   if (!run_.global_batch) run_.global_batch = printed.global_batch;
   run_.notes = printed.notes;
   run_.notes.emplace_back("no train_step_time: steps are those that the training program prints");
@@ -150,6 +223,7 @@ void MllogReader::add_notes() {
   };
   note(broken_, "no JSON behind " + std::string(line_mark));
   note(bad_times_, "train_step_time is no time above 0 and below one hour");
+  note(bad_rates_, "throughput is no rate above 0");
   note(repeated_, "the same step occurred before");
   note(outside_, "before run_start or after run_stop");
   if (!stop_ms_) run_.notes.emplace_back("no run_stop: the run was cut off, or is not over");
@@ -179,7 +253,9 @@ StepRun MllogReader::read() {
     if (*stop_ms_ < *start_ms_) throw InputError(log_.file, "run_stop lies before run_start");
     if (*stop_ms_ - *start_ms_ < int64_t{1} << 32) run_.run = Duration::ms(*stop_ms_ - *start_ms_);
   }
-  if (!rates_.empty()) run_.stated_samples_per_s = median_of(rates_);
+  std::vector<double> stated;
+  for (const Rate& rate : rates_) stated.push_back(rate.samples_per_s);
+  if (!stated.empty()) run_.stated_samples_per_s = median_of(stated);
   return run_;
 }
 

@@ -27,6 +27,7 @@ struct StepsFormat {
   std::string_view example;                       // a file to try it on
   bool (*fits)(std::string_view text) = nullptr;  // whether the content looks like it
   StepRun (*read)(const LogText& log) = nullptr;
+  bool takes_batch = false;  // of LogText, with the tokens
 };
 
 inline constexpr std::array<StepsFormat, 3> steps_formats{{
@@ -34,8 +35,9 @@ inline constexpr std::array<StepsFormat, 3> steps_formats{{
      mllog},
     {"horovod", "A timeline of Horovod (HOROVOD_TIMELINE)", "tests/data/horovod_timeline.json",
      is_horovod, horovod},
-    {"training-log", "Lines of NeMo, Megatron-LM and alike with the time of each step",
-     "tests/data/nemo_log.txt", is_training_log, training_log},
+    {"training-log",
+     "Lines of Megatron-LM, NeMo, DeepSpeed, torchtitan and others with times of steps",
+     "tests/data/nemo_log.txt", is_training_log, training_log, true},
 }};
 
 }  // namespace sgdsim

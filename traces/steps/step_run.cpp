@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 #include <utility>
 
 namespace sgdsim {
@@ -50,6 +51,13 @@ std::optional<double> autocorrelation_of(const std::vector<Timed>& all) {
 }
 
 }  // namespace
+
+int64_t steps_of(const StepRun& run) {
+  if (run.stands_for.empty()) return static_cast<int64_t>(run.steps.size());
+  static constexpr int64_t most = int64_t{1} << 53;  // a log may say anything
+  return std::accumulate(run.stands_for.begin(), run.stands_for.end(), int64_t{0},
+                         [](int64_t sum, int64_t one) { return std::min(most, sum + one); });
+}
 
 StepSummary summary_of(const StepRun& run) {
   assert(!run.steps.empty());

@@ -33,6 +33,8 @@ struct StepRun {
   std::vector<std::string> notes;
 };
 
+int64_t steps_of(const StepRun& run);  // how many its times stand for
+
 // What the steps of a run come to.
 struct StepSummary {
   Duration median;

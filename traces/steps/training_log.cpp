@@ -1,15 +1,10 @@
-// What training programs print of each step, among whatever else they print:
-//
-//   Training epoch 0, iteration 1/249 | lr: 3.9e-06 | global_batch_size: 8 | global_step: 1 |
-//     reduced_train_loss: 1.653 | train_step_timing in s: 2.505 | consumed_samples: 16     (NeMo)
-//   Epoch 0: : 4%|4 | 4/100 [00:12<04:48, global_step=3.0, train_step_timing in s=3.130]   (NeMo)
-//    iteration 10/ 1000 | consumed samples: 160 | elapsed time per iteration (ms): 1147.6 |
-//     global batch size: 16 |                                                         (Megatron-LM)
-//   step 12 | global_batch_size: 64 | samples_per_second: 128.0
+// What training programs print of each step, among whatever else they print.
 //
 // A progress bar overwrites its line, and several ranks may print the same: of a step that is
-// numbered only the first time counts. Megatron-LM prints means over the steps since its last line,
-// which count as often. Where numbers start again with other times, it is another run.
+// numbered only the first time counts. Some programs print means over the steps since their last
+// line, which count as often. Where numbers start again with other times, it is another run. A file
+// is read by the first form of the table in training_lines.cpp that it has, because DeepSpeed
+// prints the same steps in two.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -19,62 +14,28 @@
 #include "traces/complete.h"
 #include "traces/measurement/words.h"
 #include "traces/steps/registry.h"
+#include "traces/steps/training_lines.h"
 
 namespace sgdsim {
 namespace {
 
-constexpr std::string_view nemo_time = "train_step_timing in s";
-constexpr std::string_view megatron_time = "elapsed time per iteration (ms)";
-constexpr std::string_view rate_word = "samples_per_second";
-
-// What stands behind a word and a ":" or "="; a quote may end the word. A comma before a digit
-// belongs to a number, which then has separators of thousands.
-std::optional<std::string_view> behind(std::string_view line, std::string_view name) {
-  const std::size_t at = line.find(name);
-  if (at == std::string_view::npos) return std::nullopt;
-  const bool is_part =
-      at > 0 && (line[at - 1] == '_' || (line[at - 1] >= 'a' && line[at - 1] <= 'z'));
-  if (is_part) return std::nullopt;
-  std::string_view rest = line.substr(at + name.size());
-  const auto skip = [&](std::string_view letters) {
-    rest.remove_prefix(std::min(rest.find_first_not_of(letters), rest.size()));
-  };
-  skip("\"'");
-  skip(" \t");
-  if (rest.empty() || (rest.front() != ':' && rest.front() != '=')) return std::nullopt;
-  rest.remove_prefix(1);
-  skip(" \t");
-  std::size_t end = rest.find_first_of(" \t|,;]})");
-  while (end + 1 < rest.size() && rest[end] == ',' && rest[end + 1] >= '0' && rest[end + 1] <= '9')
-    end = rest.find_first_of(" \t|,;]})", end + 1);
-  return rest.substr(0, end);
-}
-
-std::optional<double> number_behind(std::string_view line, std::string_view name) {
-  const auto word = behind(line, name);
-  return word ? number_word(*word) : std::nullopt;
-}
-
-// "iteration       10/    1000"
-std::optional<int64_t> iteration_in(std::string_view line) {
-  constexpr std::string_view name = "iteration ";
-  std::size_t at = line.find(name);
-  if (at == std::string_view::npos) return std::nullopt;
-  at = line.find_first_not_of(' ', at + name.size());
-  if (at == std::string_view::npos) return std::nullopt;
-  return whole_word(line.substr(at, line.find_first_not_of("0123456789", at) - at));
-}
-
-// Of a step.
-std::optional<std::string_view> time_word_in(std::string_view line) {
-  for (const std::string_view name : {megatron_time, nemo_time, rate_word})
-    if (const auto word = behind(line, name)) return word;
-  return std::nullopt;
-}
-
 bool ends_with(std::string_view line, std::string_view word) {
   return word.data() + word.size() == line.data() + line.size();
 }
+
+// What is left of a word behind its number.
+std::string_view unit_of(std::string_view word) {
+  return word.substr(std::min(word.find_first_not_of("0123456789.eE+-"), word.size()));
+}
+
+// The one whole number that a product or a quotient may be whose parts were rounded.
+std::optional<int64_t> only_whole(double low, double high) {
+  const double whole = std::ceil(low);
+  if (!(whole >= 1) || whole > high || whole + 1 <= high || whole >= 0x1p52) return std::nullopt;
+  return static_cast<int64_t>(whole);
+}
+
+constexpr double rounded_by = 0.0005;  // DeepSpeed and Hugging Face print three decimals
 
 class TrainingLogReader {
  public:
@@ -82,8 +43,11 @@ class TrainingLogReader {
   StepRun read();
 
  private:
+  void learn_facts(std::string_view text);
   void read_line(std::string_view line, bool cut_off);
   void read_batch(std::string_view line, bool cut_off);
+  void read_run(std::string_view line);
+  std::optional<double> seconds_in(std::string_view line, std::string_view word);
   void add(double seconds, std::optional<int64_t> number, int64_t steps = 1);
   void follow(int64_t number);
   void check_alike(int64_t number) const;
@@ -92,6 +56,8 @@ class TrainingLogReader {
 
   const LogText& log_;
   StepRun run_;
+  const TrainingLine* form_ = nullptr;
+  double tokens_per_gpu_ = 0;          // of a step
   std::map<int64_t, double> seconds_;  // of the steps that are numbered
   std::optional<int64_t> first_number_;
   std::optional<int64_t> last_number_;
@@ -102,12 +68,32 @@ class TrainingLogReader {
   int64_t most_between_ = 1;  // steps that one time is the mean of
   std::size_t decimals_ = 0;  // of the last time
   bool changes_batch_ = false;
-  bool has_rates_ = false;
   int64_t bad_times_ = 0;
   int64_t cut_ = 0;
   int64_t repeated_ = 0;
   int64_t without_batch_ = 0;
 };
+
+// Of torchtitan the tokens of a step are not in its lines. What is not in the file either is asked
+// for: a guess would be wrong by a whole factor.
+void TrainingLogReader::learn_facts(std::string_view text) {
+  const RunFacts facts = run_facts_in(text);
+  run_.global_batch = log_.batch ? log_.batch : facts.global_batch;
+  if (form_->unit != TimeUnit::tokens_per_s) return;
+  run_.sequence_length = facts.sequence_length;
+  if (log_.tokens_per_gpu) {
+    tokens_per_gpu_ = static_cast<double>(*log_.tokens_per_gpu);
+    return;
+  }
+  if (!run_.global_batch || !facts.sequence_length || !facts.gpus)
+    throw InputError(
+        log_.file,
+        "torchtitan's tps is tokens per second and GPU, and how many tokens a step has is not in "
+        "the file (its lines \"Trainer is initialized with ...\" and \"Building device mesh\"); "
+        "give --tokens, the global batch size times the sequence length over the GPUs");
+  tokens_per_gpu_ = static_cast<double>(*run_.global_batch) *
+                    static_cast<double>(*facts.sequence_length) / static_cast<double>(*facts.gpus);
+}
 
 void TrainingLogReader::follow(int64_t number) {
   if (!first_number_) first_number_ = number;
@@ -148,7 +134,7 @@ void TrainingLogReader::add(double seconds, std::optional<int64_t> number, int64
   run_.stands_for.push_back(steps);
 }
 
-// Since the last line of Megatron-LM. The first one of a file stands for no more than the second.
+// Since the last line. The first one of a file stands for no more than the second.
 int64_t TrainingLogReader::steps_until(std::optional<int64_t> iteration) {
   if (!iteration) return 1;
   const auto last = std::exchange(last_iteration_, iteration);
@@ -161,8 +147,9 @@ int64_t TrainingLogReader::steps_until(std::optional<int64_t> iteration) {
 }
 
 void TrainingLogReader::read_batch(std::string_view line, bool cut_off) {
-  auto word = behind(line, "global_batch_size");
-  if (!word) word = behind(line, "global batch size");
+  if (log_.batch) return;
+  auto word = word_behind(line, "global_batch_size");
+  if (!word) word = word_behind(line, "global batch size");
   if (!word || (cut_off && run_.global_batch && ends_with(line, *word))) return;
   const double batch = number_word(*word).value_or(0);
   if (batch < 1 || batch >= 0x1p52) return;
@@ -171,10 +158,62 @@ void TrainingLogReader::read_batch(std::string_view line, bool cut_off) {
   run_.global_batch = whole;
 }
 
+// The mean over a whole run, with all that it did besides. Its steps are a whole number.
+void TrainingLogReader::read_run(std::string_view line) {
+  const double runtime_s = figure_behind(line, "train_runtime").value_or(0);
+  const double steps_per_s = figure_behind(line, form_->time).value_or(0);
+  const double steps = std::round(runtime_s * steps_per_s);
+  if (!(steps >= 1) || steps >= 0x1p52) return add(-1, std::nullopt);
+  const auto samples_per_s = figure_behind(line, "train_samples_per_second");
+  if (samples_per_s) run_.stated_samples_per_s = samples_per_s;
+  if (samples_per_s && !run_.global_batch && steps_per_s > rounded_by)
+    run_.global_batch = only_whole((*samples_per_s - rounded_by) / (steps_per_s + rounded_by),
+                                   (*samples_per_s + rounded_by) / (steps_per_s - rounded_by));
+  const auto count = static_cast<int64_t>(steps);
+  most_between_ = std::max(most_between_, count);
+  add(runtime_s / steps, count, count);
+}
+
+// None: a rate, and nothing says of how many samples a step is.
+std::optional<double> TrainingLogReader::seconds_in(std::string_view line, std::string_view word) {
+  constexpr double none = -1;  // counted as no time
+  switch (form_->unit) {
+    case TimeUnit::seconds: {
+      const double seconds = number_word(word).value_or(none);
+      const double rate = figure_behind(line, "samples/sec").value_or(0);
+      if (!run_.global_batch && rate > rounded_by && seconds > rounded_by)
+        run_.global_batch = only_whole((rate - rounded_by) * (seconds - rounded_by),
+                                       (rate + rounded_by) * (seconds + rounded_by));
+      return seconds;
+    }
+    case TimeUnit::milliseconds:
+      return number_word(word).value_or(none * 1e3) / 1e3;
+    case TimeUnit::as_written: {
+      const std::string_view unit = unit_of(word);
+      const double number = number_word(word.substr(0, word.size() - unit.size())).value_or(none);
+      return unit == "ms" ? number / 1e3 : unit == "s" ? number : none;
+    }
+    case TimeUnit::samples_per_s: {
+      if (!run_.global_batch) return std::nullopt;
+      const double rate = number_word(word).value_or(0);
+      return rate > 0 ? static_cast<double>(*run_.global_batch) / rate : none;
+    }
+    case TimeUnit::tokens_per_s: {
+      std::string digits(word);  // "7,214"
+      digits.erase(std::remove(digits.begin(), digits.end(), ','), digits.end());
+      const double rate = number_word(digits).value_or(0);
+      return rate > 0 ? tokens_per_gpu_ / rate : none;
+    }
+    case TimeUnit::steps_per_s_of_run:
+      break;
+  }
+  return none;
+}
+
 // Where the file ends within a line its last number may be a part of one, if it has fewer decimals
 // than the others.
 void TrainingLogReader::read_line(std::string_view line, bool cut_off) {
-  const auto time = time_word_in(line);
+  const auto time = time_word_in(line, *form_);
   if (!time) return;
   if (cut_off && ends_with(line, *time) && decimals(*time) < decimals_) {
     ++cut_;
@@ -182,57 +221,66 @@ void TrainingLogReader::read_line(std::string_view line, bool cut_off) {
   }
   decimals_ = decimals(*time);
   read_batch(line, cut_off);
-  const auto iteration = iteration_in(line);
-  if (behind(line, megatron_time)) {
-    const int64_t steps = steps_until(iteration);
-    const auto ms = number_behind(line, megatron_time);
-    return add(ms ? *ms / 1e3 : -1, iteration, steps);
-  }
-  auto number = iteration;
-  if (const auto step = number_behind(line, "global_step"); step && *step < 0x1p52)
-    number = static_cast<int64_t>(*step);
-  if (behind(line, nemo_time)) return add(number_behind(line, nemo_time).value_or(-1), number);
-  if (!run_.global_batch) {
+  if (form_->unit == TimeUnit::steps_per_s_of_run) return read_run(line);
+  const auto seconds = seconds_in(line, *time);
+  if (!seconds) {
     ++without_batch_;
     return;
   }
-  has_rates_ = true;
-  const double rate = number_behind(line, rate_word).value_or(0);
-  add(rate > 0 ? static_cast<double>(*run_.global_batch) / rate : -1, number);
+  const auto number = step_number_in(line, *form_);
+  add(*seconds, number, form_->is_mean ? steps_until(number) : 1);
 }
 
 void TrainingLogReader::add_notes() {
   const auto note = [&](int64_t count, const std::string& text) {
     if (count > 0) run_.notes.push_back(dropped_note(count, text));
   };
+  const std::string word(form_ == nullptr ? "" : form_->time);
   note(bad_times_, "no time above 0 and below one hour, as a plain number");
   note(cut_, "the file ends within the line");
   note(repeated_, "the same step occurred before");
-  note(without_batch_, "samples_per_second, and no global_batch_size before it");
-  if (most_between_ > 1)
+  note(without_batch_, word + ", and no global_batch_size before it; give --batch");
+  if (form_ != nullptr && form_->unit == TimeUnit::steps_per_s_of_run)
+    run_.notes.emplace_back(
+        "train_steps_per_second is one mean over the whole run, with evaluation and saving");
+  else if (most_between_ > 1)
     run_.notes.push_back("a time is the mean of up to " + std::to_string(most_between_) +
                          " steps, and counts as often: the 95th percentile is that of means");
-  if (has_rates_) run_.notes.emplace_back("a step is global_batch_size / samples_per_second");
+  if (!run_.steps.empty() && form_->unit == TimeUnit::samples_per_s)
+    run_.notes.emplace_back("a step is global_batch_size / " + word);
+  if (!run_.steps.empty() && form_->unit == TimeUnit::tokens_per_s)
+    run_.notes.emplace_back("a step is " + std::to_string(std::llround(tokens_per_gpu_)) +
+                            " tokens of a GPU / tps");
   if (changes_batch_) {
     run_.notes.emplace_back("global_batch_size changes during the run: no samples per second");
     run_.global_batch.reset();
   }
 }
 
+std::string expected_lines() {
+  std::string text;
+  for (const TrainingLine& form : training_lines())
+    text += "\n  " + std::string(form.program) + ": " + std::string(form.example);
+  return text;
+}
+
 StepRun TrainingLogReader::read() {
   std::string text = log_.text;
+  make_plain(text);
   std::replace(text.begin(), text.end(), '\r', '\n');
-  LineReader lines(text);
-  for (std::string_view line; lines.next(line);) read_line(line, lines.was_cut_off());
+  form_ = training_line_in(text);
+  if (form_ != nullptr) {
+    learn_facts(text);
+    LineReader lines(text);
+    for (std::string_view line; lines.next(line);) read_line(line, lines.was_cut_off());
+  }
   add_notes();
   if (most_between_ == 1) run_.stands_for.clear();
   if (run_.steps.empty()) {
     std::string why;
     for (const std::string& note : run_.notes) why += "; " + note;
-    throw InputError(log_.file,
-                     "no step: expected lines with \"train_step_timing in s\", \"elapsed time per "
-                     "iteration (ms)\", or \"global_batch_size\" and \"samples_per_second\"" +
-                         why);
+    throw InputError(log_.file, "no step: expected lines with the time or the rate of a step" +
+                                    why + ". Such lines are:" + expected_lines());
   }
   return run_;
 }
@@ -241,12 +289,7 @@ StepRun TrainingLogReader::read() {
 
 bool is_training_log(std::string_view text) { return !is_mllog(text) && has_step_times(text); }
 
-bool has_step_times(std::string_view text) {
-  LineReader lines(text);
-  for (std::string_view line; lines.next(line);)
-    if (time_word_in(line)) return true;
-  return false;
-}
+bool has_step_times(std::string_view text) { return training_line_in(text) != nullptr; }
 
 StepRun training_log(const LogText& log) { return TrainingLogReader(log).read(); }
 
