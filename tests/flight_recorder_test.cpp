@@ -289,6 +289,53 @@ TEST_CASE(
   CHECK(said.find(group + "there is no dump of rank 3") != std::string::npos);
 }
 
+// Rank 2 has twice as many elements as the others, as where a job hangs.
+TEST_CASE("flight recorder: inputs that differ among ranks are named") {
+  const std::string ranks = "[0, 1, 2]";
+  const auto job = [&](const std::vector<std::vector<std::string>>& entries) {
+    std::vector<MeasuredText> texts;
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      texts.push_back({dump_of(entries[i], ranks), "rank_" + std::to_string(i), {}, ""});
+    return read(texts);
+  };
+  const std::string first = entry_of(1, "all_reduce", "[[8]]", "[[8]]");
+  const auto second = [](const std::string& name, const std::string& in, const std::string& type) {
+    return entry_of(2, name, in, in, R"(,"duration_ms":1)", type);
+  };
+  const std::string same = second("all_reduce", "[[1000]]", "Float");
+  const auto job_of = [&](const std::string& usual, const std::string& other) {
+    return job({{first, usual}, {first, usual}, {first, other}});
+  };
+  CHECK(has_note(job_of(same, second("all_reduce", "[[2000]]", "Float")),
+                 "dp 0, ranks 0, 1, 2: ranks call nccl:all_reduce with different inputs as "
+                 "collective 2: [1000] Float, and rank 2 [2000] Float"));
+  CHECK(has_note(job_of(same, second("all_reduce", "[[1000]]", "Half")),
+                 "[1000] Float, and rank 2 [1000] Half"));
+  // These may differ, and what is coalesced has several calls of one number.
+  for (const std::string name : {"all_to_all", "scatter", "all_reduce_coalesced"}) {
+    INFO(name);
+    CHECK(!has_note(job_of(second(name, "[[1000]]", "Float"), second(name, "[[2000]]", "Float")),
+                    "different"));
+  }
+  const std::string large = second("all_reduce", "[[2000]]", "Float");
+  CHECK(!has_note(job({{first, same, large}, {first, same, large}, {first, same, large}}),
+                  "different"));
+}
+
+// Each of two ranks comes last once: neither is the slow one.
+TEST_CASE("flight recorder: of ranks that are late equally often none is named as the one") {
+  const auto entry = [](int64_t number, const std::string& ms) {
+    return entry_of(number, "all_reduce", "[[8]]", "[[8]]", R"(,"duration_ms":)" + ms);
+  };
+  const Measurement tied =
+      read({{dump_of({entry(1, "1"), entry(2, "2")}, "[0, 1]"), "rank_0", {}, ""},
+            {dump_of({entry(1, "2"), entry(2, "1")}, "[0, 1]"), "rank_1", {}, ""}});
+  CHECK(has_note(tied,
+                 "of 2 ranks, none came last most often: ranks 0 and 1 did in 1 of 2 collectives "
+                 "each"));
+  CHECK(!has_note(tied, "rank 0 came last"));
+}
+
 TEST_CASE("flight recorder: what is no dump, and names without a rank") {
   struct Row {
     std::string reason;

@@ -63,11 +63,33 @@ DumpedGroup group_named(const std::string& name, const std::string& description,
   return group;
 }
 
+bool is_coalesced(const std::string& name) { return name.find("coalesced") != std::string::npos; }
+
+// Sizes that must be the same on all ranks: not those of an all-to-all, nor of a scatter, of which
+// only the root has inputs.
+std::string inputs_of(const Json& entry, const std::string& name) {
+  for (const std::string_view word : {"all_to_all", "alltoall", "all2all", "scatter"})
+    if (name.find(word) != std::string::npos && name.find("reduce_scatter") == std::string::npos)
+      return "";
+  const auto sizes = entry.find("input_sizes");
+  const auto types = entry.find("input_dtypes");
+  if (sizes == entry.end() || !sizes->is_array() || sizes->empty()) return "";
+  const auto text_of = [](const Json& list) {
+    const Json& one = list.size() == 1 ? list[0] : list;
+    return one.is_string() ? one.get<std::string>()
+                           : one.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  std::string text = text_of(*sizes);
+  if (types != entry.end() && types->is_array() && !types->empty()) text += " " + text_of(*types);
+  return text;
+}
+
 }  // namespace
 
 void DumpedGroups::begin_dump(const Json& dump, int rank) {
   dumps_.insert(rank);
   of_dump_.clear();
+  calls_of_dump_.clear();
   const auto config = dump.find("pg_config");
   if (config == dump.end() || !config->is_object()) return;
   for (const auto& [id, group] : config->items()) {
@@ -108,14 +130,28 @@ const DumpedGroup* DumpedGroups::enter(const Json& entry, int rank) {
     return &entered.group;
   const auto place = entered.last.try_emplace(rank, *number).first;
   place->second = std::max(place->second, *number);
-  const std::string called = short_word(text_member(entry, "profiling_name"));
-  const auto [first, is_new] = entered.called.try_emplace(*number, called);
-  const bool is_coalesced = called.find("coalesced") != std::string::npos ||
-                            first->second.find("coalesced") != std::string::npos;
-  if (!is_new && !is_coalesced && first->second != called && entered.difference.empty())
-    entered.difference = "ranks call different things as collective " + std::to_string(*number) +
-                         ": " + first->second + ", and rank " + std::to_string(rank) + " " + called;
+  const std::string name_called = short_word(text_member(entry, "profiling_name"));
+  compare(entered, *number, {name_called, inputs_of(entry, name_called)}, rank);
   return &entered.group;
+}
+
+// With the same call of the first rank that has it. Calls that are coalesced share a number.
+void DumpedGroups::compare(Entered& entered, int64_t number, const Call& call, int rank) {
+  std::vector<Call>& calls = entered.calls[number];
+  const std::size_t place = calls_of_dump_[{entered.group.label, number}]++;
+  if (place >= calls.size()) {
+    calls.push_back(call);
+    return;
+  }
+  const Call& first = calls[place];
+  if (!entered.difference.empty() || is_coalesced(call.name) || is_coalesced(first.name)) return;
+  const std::string as = "as collective " + std::to_string(number) + ": ";
+  const std::string by = ", and rank " + std::to_string(rank) + " ";
+  if (first.name != call.name)
+    entered.difference = "ranks call different things " + as + first.name + by + call.name;
+  else if (!first.inputs.empty() && !call.inputs.empty() && first.inputs != call.inputs)
+    entered.difference = "ranks call " + call.name + " with different inputs " + as +
+                         short_word(first.inputs) + by + short_word(call.inputs);
 }
 
 std::vector<std::string> DumpedGroups::notes_of(const Entered& entered) const {
@@ -137,10 +173,10 @@ std::vector<std::string> DumpedGroups::notes_of(const Entered& entered) const {
   for (const auto& [last, ranks] : by_last) {
     ahead -= ranks.size();
     if (ahead == 0) break;
-    const auto next = entered.called.upper_bound(last);
+    const auto next = entered.calls.upper_bound(last);
     notes.push_back(label + ": " + list_of(ranks) + (ranks.size() == 1 ? " has" : " have") +
-                    " not entered collective " + std::to_string(next->first) + " (" + next->second +
-                    "), which " + std::to_string(ahead) +
+                    " not entered collective " + std::to_string(next->first) + " (" +
+                    next->second.front().name + "), which " + std::to_string(ahead) +
                     (ahead == 1 ? " rank has" : " ranks have"));
   }
   if (!silent.empty())

@@ -30,15 +30,33 @@ double arrival_us(const RankEntry& entry, const Lateness& of) {
   return static_cast<double>(entry.start_us) - median_of(of.offsets_us.at(entry.rank));
 }
 
+// Where several came last equally often, none of them is named as the one.
+std::string tied_note(const std::vector<int32_t>& tied, std::size_t times, const Lateness& of) {
+  constexpr std::size_t most = 4;
+  std::string text = "none came last most often: ";
+  if (tied.size() > most) text += std::to_string(tied.size()) + " ranks";
+  for (std::size_t i = 0; i < tied.size() && tied.size() <= most; ++i)
+    text += (i == 0 ? "ranks " : i + 1 == tied.size() ? " and " : ", ") + std::to_string(tied[i]);
+  return text + " did in " + std::to_string(times) + " of " +
+         counted(of.collectives, "collective") + " each";
+}
+
 std::string late_note(const std::string& group, int ranks, const Lateness& of) {
-  const auto most = std::max_element(
-      of.lags_us.begin(), of.lags_us.end(),
-      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-  if (most == of.lags_us.end()) return "";
-  return (group.empty() ? std::string() : group + ": ") + "of " + std::to_string(ranks) +
-         " ranks, rank " + std::to_string(most->first) + " came last most often, in " +
-         std::to_string(most->second.size()) + " of " + counted(of.collectives, "collective") +
-         ", in the median " + to_text(Duration::nearest_ps(median_of(most->second) * 1e6)) +
+  std::vector<int32_t> last;  // most often
+  std::size_t times = 0;
+  for (const auto& [rank, lags_us] : of.lags_us) {
+    if (lags_us.size() > times) last.clear();
+    times = std::max(times, lags_us.size());
+    if (lags_us.size() == times) last.push_back(rank);
+  }
+  if (last.empty()) return "";
+  const std::string who =
+      (group.empty() ? std::string() : group + ": ") + "of " + std::to_string(ranks) + " ranks, ";
+  if (last.size() > 1) return who + tied_note(last, times, of);
+  return who + "rank " + std::to_string(last[0]) + " came last most often, in " +
+         std::to_string(times) + " of " + counted(of.collectives, "collective") +
+         ", in the median " +
+         to_text(Duration::nearest_ps(median_of(of.lags_us.at(last[0])) * 1e6)) +
          " after the first (" +
          (of.has_stamps ? "start stamps, clocks aligned by the stop stamps"
                         : "whoever comes last has the shortest time") +
