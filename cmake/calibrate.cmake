@@ -10,6 +10,12 @@ include(cmake/room.cmake)
 include(cmake/generated.cmake)
 
 sgdsim_room(core FILES sim/core/*.cpp LINKS Threads::Threads nlohmann_json::nlohmann_json)
+if(NOT SGDSIM_ONLY STREQUAL "calibrate")
+  find_package(ZLIB 1.2 REQUIRED)
+  target_link_libraries(sgdsim_core PUBLIC ZLIB::ZLIB)
+  set_source_files_properties(sim/core/unpacker.cpp PROPERTIES COMPILE_DEFINITIONS SGDSIM_HAS_ZLIB
+                              SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+endif()
 sgdsim_room(calibrate FILES calibrate/*.cpp calibrate/*/*.cpp LINKS sgdsim_core CLI11::CLI11 PROGRAM sgdsim-calibrate)
 if(SGDSIM_HAS_CUDA)
   file(GLOB kernels CONFIGURE_DEPENDS calibrate/cuda/*.cu)

@@ -47,6 +47,12 @@ TEST_CASE("import: what has no format, or several, is refused with the list of t
       {"bytes", std::string("\0\xff\x01", 3), "its content is of no known format"},
       {"two", "distributed.cpp:112] [0, 8, 1, 0]\nlayerwise backward times: [1]\n",
        "its content may be b-caffe-log, mgwfbp-log; name the format"},
+      {"NCCL's own words",
+       "node0:4121:4121 [0] NCCL INFO AllReduce: opCount 3 count 1048576 datatype 7 op 0\n",
+       "is what NCCL prints with NCCL_DEBUG, which holds no times; record NCCL's Inspector"},
+      {"a database", "SQLite format 3 StringIds CUPTI_ACTIVITY_KIND_KERNEL",
+       "is a recording of Nsight Systems (nsys) or another database, which no command reads; "
+       "record the steps with torch.profiler"},
       {"ours", R"({"schema": "sgdsim/measurement/1", "series": []})",
        "is a file of sgdsim already"},
   };

@@ -2,9 +2,9 @@
 // counted, and that a file without an end never gives wrong figures.
 #include <doctest/doctest.h>
 
+#include "sim/core/byte_source.h"
 #include "tests/kineto_reading.h"
 #include "tests/run_program.h"
-#include "traces/byte_source.h"
 #include "traces/kineto/event_fields.h"
 #include "traces/registry.h"
 

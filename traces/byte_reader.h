@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "traces/byte_source.h"
+#include "sim/core/byte_source.h"
 
 namespace sgdsim {
 

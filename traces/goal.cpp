@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
-#include <iostream>
 #include <limits>
 #include <map>
 #include <optional>
-#include <sstream>
+#include <ostream>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/core/error.h"
+#include "traces/byte_reader.h"
 
 namespace sgdsim {
 namespace {
@@ -26,7 +26,7 @@ constexpr std::size_t most_operations = std::numeric_limits<uint32_t>::max() - 1
 // Words lie in the buffer that the file is read into, until the next one is asked for.
 class Words {
  public:
-  Words(std::istream& in, std::string where) : in_(in), where_(std::move(where)) { next(); }
+  Words(ByteReader in, std::string where) : in_(std::move(in)), where_(std::move(where)) { next(); }
 
   std::string_view word() const { return word_; }  // empty: the end
   uint32_t line() const { return word_line_; }
@@ -88,9 +88,7 @@ class Words {
     std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(at_),
               buffer_.begin() + static_cast<std::ptrdiff_t>(filled_), buffer_.begin());
     at_ = 0;
-    in_.read(buffer_.data() + kept, static_cast<std::streamsize>(buffer_.size() - kept));
-    filled_ = kept + static_cast<std::size_t>(in_.gcount());
-    if (in_.bad()) throw InputError(where_, "cannot be read to its end");
+    filled_ = kept + in_.read(buffer_.data() + kept, buffer_.size() - kept);
     return filled_ > kept;
   }
   void pass() {
@@ -127,7 +125,7 @@ class Words {
     fail("a comment without an end");
   }
 
-  std::istream& in_;
+  ByteReader in_;
   std::string where_;
   std::vector<char> buffer_ = std::vector<char>(1 << 18);
   std::size_t at_ = 0;
@@ -215,7 +213,7 @@ class Labels {
 
 class GoalReader {
  public:
-  GoalReader(std::istream& in, const std::string& where) : words_(in, where) {}
+  GoalReader(ByteReader in, std::string where) : words_(std::move(in), std::move(where)) {}
 
   RankSchedule read() {
     words_.expect("num_ranks");
@@ -374,10 +372,7 @@ class GoalReader {
 }  // namespace
 
 RankSchedule read_goal(const std::string& file) {
-  if (file == "-") return GoalReader(std::cin, "standard input").read();
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw InputError(file, "cannot be read");
-  return GoalReader(in, file).read();
+  return GoalReader(ByteReader::of_file(file), file == "-" ? "standard input" : file).read();
 }
 
 void write_goal_head(std::ostream& out, uint32_t ranks) { out << "num_ranks " << ranks << '\n'; }
@@ -419,8 +414,7 @@ void write_goal_rank(std::ostream& out, uint32_t rank, const std::vector<RankOpe
 }
 
 RankSchedule parse_goal(const std::string& text, const std::string& where) {
-  std::istringstream in(text);
-  return GoalReader(in, where).read();
+  return GoalReader(ByteReader::of_text(text, where), where).read();
 }
 
 }  // namespace sgdsim

@@ -15,6 +15,7 @@
 #include "sim/core/json.h"
 #include "sim/core/refusal.h"
 #include "study/import/profile_trace.h"
+#include "study/import/rank_files.h"
 #include "study/write_text.h"
 #include "topologies/nccl_xml.h"
 #include "traces/kineto/execution_trace.h"
@@ -113,18 +114,26 @@ std::string names_of(const std::vector<ImportableFormat>& formats) {
   return names;
 }
 
+// Of profiles, which may be long, and of folders; empty: the whole text tells.
+std::string_view format_without_text(const std::string& file) {
+  if (is_profile(file)) return is_execution_trace_file(file) ? execution_trace_format : "kineto";
+  if (!is_folder(file)) return {};
+  const std::string_view of_ranks = rank_format_in(file);
+  if (of_ranks.empty())
+    throw InputError(file,
+                     "holds no profile of PyTorch (.json or .json.gz), no log of NCCL's Inspector "
+                     "and no dump of the Flight Recorder; name a file");
+  return of_ranks;
+}
+
 const ImportableFormat& format_of(const std::string& file,
                                   const std::vector<ImportableFormat>& formats) {
   if (file == "-")
     throw InputError("import",
                      "standard input is read once; name its format: " + names_of(formats));
-  if (is_folder(file) && !is_profile(file))
-    throw InputError(file, "holds no profile of PyTorch (.json or .json.gz); name a file");
-  if (is_profile(file)) {
-    const std::string_view name = is_execution_trace_file(file) ? execution_trace_format : "kineto";
-    for (const ImportableFormat& format : formats)
-      if (format.name == name) return format;
-  }
+  const std::string_view known_name = format_without_text(file);
+  for (const ImportableFormat& format : formats)
+    if (format.name == known_name) return format;
   std::string text = read_text(file);
   if (!is_pickle(text)) make_plain(text);
   std::vector<ImportableFormat> found;
@@ -136,6 +145,8 @@ const ImportableFormat& format_of(const std::string& file,
     }
   if (found.size() == 1) return *last;
   if (found.empty()) refuse_timeline(file, "holds nothing to import; ");
+  if (const std::string why = why_unread(text, file); found.empty() && !why.empty())
+    throw InputError(file, why);
   throw InputError(file, found.empty()
                              ? "its content is of no known format; known: " + names_of(formats)
                              : "its content may be " + names_of(found) +

@@ -9,13 +9,15 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "study/collective/ranges.h"
+#include "study/import/rank_files.h"
 #include "study/write_text.h"
 #include "traces/measurement/registry.h"
 
 namespace sgdsim {
 namespace {
 
-Measurement measurement_of(const MeasurementFormat& format, const MeasurementImport& arguments) {
+Measurement measurement_of(const MeasurementFormat& format, const MeasurementImport& arguments,
+                           const std::vector<std::string>& files) {
   const auto& known = measured_operations();
   if (!arguments.operation.empty() &&
       std::find(known.begin(), known.end(), arguments.operation) == known.end())
@@ -24,7 +26,7 @@ Measurement measurement_of(const MeasurementFormat& format, const MeasurementImp
   if (!arguments.ranks.empty())
     ranks = static_cast<int>(parse_whole(arguments.ranks, 1, most_measured_ranks, "--ranks"));
   std::vector<MeasuredText> texts;
-  for (const std::string& file : arguments.files)
+  for (const std::string& file : files)
     texts.push_back({read_text(file), file, ranks, arguments.operation});
   std::vector<MeasuredFiles> all = read_measurements(std::move(texts), format.name);
   Measurement together = std::move(all.front().measurement);
@@ -34,7 +36,7 @@ Measurement measurement_of(const MeasurementFormat& format, const MeasurementImp
     for (const std::string& note : one.notes) together.notes.push_back(all[i].files + ": " + note);
     for (Series& series : one.series) together.series.push_back(std::move(series));
   }
-  if (all.size() > 1) tidy(together, arguments.files.front());
+  if (all.size() > 1) tidy(together, files.front());
   if (!arguments.name.empty()) together.name = arguments.name;
   return together;
 }
@@ -54,10 +56,11 @@ void check_ranks(Measurement& measurement, const std::string& file) {
 
 void import_measurement(const MeasurementFormat& format, const MeasurementImport& arguments,
                         Streams streams) {
-  OutputGuard(arguments.files, arguments.force)
+  const std::vector<std::string> files = files_of_ranks(arguments.files, format.name);
+  OutputGuard(files, arguments.force)
       .claim("--out", arguments.out, {.schema = std::string(measurement_schema), .beginning = {}});
-  Measurement measurement = measurement_of(format, arguments);
-  check_ranks(measurement, arguments.files.front());
+  Measurement measurement = measurement_of(format, arguments, files);
+  check_ranks(measurement, files.front());
   for (const std::string& note : measurement.notes) streams.log << "sgdsim: note: " << note << '\n';
   write_text(to_text(measurement), arguments.out, streams.out);
 }
@@ -68,7 +71,11 @@ void add_measurement_imports(CLI::App& import, Streams streams) {
     CLI::App* one = import.add_subcommand(std::string(format.name),
                                           std::string(format.description) + ", as measured times.");
     auto arguments = std::make_shared<MeasurementImport>();
-    one->add_option("FILE", arguments->files, "files to read; - is standard input")->required();
+    one->add_option("FILE", arguments->files,
+                    format.read_together == nullptr
+                        ? "files to read; - is standard input"
+                        : "files to read, one a rank, or their folder; - is standard input")
+        ->required();
     one->add_option("-o,--out", arguments->out,
                     "measurement file to write (default: standard output)");
     add_force_option(*one, arguments->force);

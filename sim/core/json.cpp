@@ -13,6 +13,8 @@
 #include <numeric>
 #include <optional>
 
+#include "sim/core/byte_order_mark.h"
+#include "sim/core/byte_source.h"
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
 #include "sim/core/quantity.h"
@@ -21,7 +23,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr std::uintmax_t largest_file_B = std::uintmax_t{1} << 30;
 constexpr std::uintmax_t largest_stream_B = largest_file_B / 2;  // of which no size is known
 
 std::string kind_of(const Json& json) {
@@ -273,7 +274,10 @@ std::string problem_of_text(std::string_view text, bool is_text) {
   return "";
 }
 
-std::string read_text(const std::string& file) {
+namespace {
+
+// As it is stored.
+std::string stored_text(const std::string& file) {
   if (file == "-") return read_all(std::cin, file);
   std::error_code problem;
   if (std::filesystem::is_directory(file, problem))
@@ -288,6 +292,29 @@ std::string read_text(const std::string& file) {
   if (stream.bad()) throw InputError(file, std::string("cannot be read: ") + std::strerror(errno));
   text.resize(static_cast<std::size_t>(stream.gcount()));
   if (!stream.eof()) text += read_all(stream, file);  // it grew, or its size is not told
+  return text;
+}
+
+// What a packed file may unpack to is limited, because a few kilobytes may become any number.
+std::string unpacked_text(std::string packed, const std::string& file, std::uintmax_t most_B) {
+  ByteSource source(std::move(packed), file);
+  std::string text;
+  for (std::string_view piece = source.next(); !piece.empty(); piece = source.next()) {
+    text += piece;
+    if (text.size() > most_B)
+      throw InputError(file, "is packed with gzip, and unpacks to more than " +
+                                 std::to_string(most_B >> 20U) + " MiB");
+  }
+  if (source.is_damaged()) throw InputError(file, "is packed with gzip, and cut off or broken");
+  return text;
+}
+
+}  // namespace
+
+std::string read_text(const std::string& file, std::uintmax_t most_unpacked_B) {
+  std::string text = stored_text(file);
+  if (is_gzip(text)) return unpacked_text(std::move(text), file, most_unpacked_B);
+  text.erase(0, text.size() - without_mark(text).size());
   return text;
 }
 

@@ -110,8 +110,10 @@ std::string printable(std::string_view text);
 // `is_text`: ends of lines and tabs are taken.
 std::string problem_of_text(std::string_view text, bool is_text);
 
-// The content of a file, or an InputError that says why not.
-std::string read_text(const std::string& file);
+// The content of a file, unpacked from gzip and without the mark of UTF-8, or an InputError that
+// says why not. "-" is standard input.
+inline constexpr std::uintmax_t largest_file_B = std::uintmax_t{1} << 30;
+std::string read_text(const std::string& file, std::uintmax_t most_unpacked_B = largest_file_B);
 
 // "unknown X \"foo\"; known: a, b, c", with the nearest name first if one is near.
 std::string unknown_name(const std::string& what, const std::string& name,

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/core/byte_source.h"
 #include "sim/core/error.h"
 #include "study/step/experiment.h"
 #include "study/step/simulated.h"
 #include "study/step/timeline_json.h"
 #include "study/table.h"
-#include "traces/byte_source.h"
 #include "traces/recorded/own_timeline.h"
 
 namespace sgdsim {

@@ -2,31 +2,19 @@
 #include "study/diagnose/record_folder.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "models/training/layout.h"
+#include "sim/core/byte_source.h"
 #include "sim/core/error.h"
 #include "sim/core/refusal.h"
 #include "study/import/profile_trace.h"
-#include "traces/byte_source.h"
+#include "study/import/rank_files.h"
 #include "traces/measurement/registry.h"
 #include "traces/recorded/job_logs.h"
 #include "traces/recorded/profiles.h"
 
 namespace sgdsim {
 namespace {
-
-// f(each regular file), by name.
-template <class F>
-std::vector<std::string> files_that(const std::string& folder, const F& fit) {
-  std::vector<std::string> files;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, none))
-    if (entry.is_regular_file(none) && fit(entry.path().string()))
-      files.push_back(entry.path().string());
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 bool begins_as_inspector_log(const std::string& file) {
   try {

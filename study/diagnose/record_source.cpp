@@ -7,12 +7,12 @@
 #include <set>
 #include <sstream>
 
+#include "sim/core/byte_source.h"
 #include "sim/core/error.h"
 #include "sim/core/number_list.h"
 #include "sim/core/refusal.h"
 #include "study/diagnose/record_folder.h"
 #include "study/import/profile_trace.h"
-#include "traces/byte_source.h"
 #include "traces/measurement/registry.h"
 #include "traces/recorded/own_timeline.h"
 #include "traces/recorded/pipeline_timeline.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "sim/core/byte_source.h"
 #include "sim/core/error.h"
 #include "sim/core/fields.h"
 #include "sim/core/refusal.h"
@@ -12,7 +13,6 @@
 #include "study/goodput/failures_file.h"
 #include "study/goodput/spans.h"
 #include "study/table.h"
-#include "traces/byte_source.h"
 #include "traces/failures/failure_log.h"
 
 namespace sgdsim {

@@ -7,6 +7,7 @@
 #include "sim/core/json.h"
 #include "sim/core/quantity.h"
 #include "study/fit/fit_checks.h"
+#include "study/import/rank_files.h"
 #include "traces/measurement/registry.h"
 
 namespace sgdsim {
@@ -56,7 +57,7 @@ void prefer_graphs(const FitArguments& arguments, std::vector<Series>& chosen,
 
 std::vector<MeasuredFiles> read_files(const FitArguments& arguments) {
   std::vector<MeasuredText> texts;
-  for (const std::string& file : arguments.files) {
+  for (const std::string& file : files_of_ranks(arguments.files, arguments.input)) {
     const bool is_inline = file.starts_with('{');  // as wherever a file is asked for
     texts.push_back({is_inline ? file : read_text(file), is_inline ? "inline" : file,
                      ranks_of(arguments.ranks, "--ranks"), arguments.operation});

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/byte_source.h"
+#include "sim/core/byte_source.h"
 #include "traces/kineto/name_pattern.h"
 
 namespace sgdsim::profiler {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "traces/byte_source.h"
+#include "sim/core/byte_source.h"
 #include "traces/kineto/events.h"
 #include "traces/kineto/sizes.h"
 

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <string>
 
-#include "traces/byte_source.h"
+#include "sim/core/byte_source.h"
 
 namespace sgdsim::profiler {
 

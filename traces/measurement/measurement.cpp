@@ -72,12 +72,27 @@ const MeasurementFormat& format_of(const MeasuredText& text, std::string_view fo
     throw InputError(text.file,
                      "this is a log of failures, which must be a file: `sgdsim fit FILE` reads it, "
                      "from standard input and pipes only measured times");
+  if (const std::string why = why_unread(text.text, text.file); !why.empty())
+    throw InputError(text.file, why);
   std::string names;
   for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
   throw InputError(text.file, "no measured times found; known formats: " + names);
 }
 
 }  // namespace
+
+std::string why_unread(std::string_view text, const std::string& file) {
+  const auto has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
+  const bool is_sqlite = text.starts_with("SQLite format 3");
+  if (file.ends_with(".nsys-rep") || file.ends_with(".qdrep") || is_sqlite || has("CUPTI_ACTIVITY"))
+    return "is a recording of Nsight Systems (nsys) or another database, which no command reads; "
+           "record the steps with torch.profiler: sgdsim advise, import kineto and diagnose read "
+           "its files";
+  if (has(" NCCL INFO "))
+    return "is what NCCL prints with NCCL_DEBUG, which holds no times; record NCCL's Inspector "
+           "(NCCL_INSPECTOR_ENABLE=1, NCCL_INSPECTOR_DUMP_VERBOSE=1), and give its logs";
+  return "";
+}
 
 const std::vector<std::string>& measured_operations() {
   static const std::vector<std::string> names = {

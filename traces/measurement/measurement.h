@@ -73,6 +73,10 @@ struct MeasuredText {
 inline constexpr int most_measured_ranks = 1 << 24;
 inline constexpr char measurement_schema[] = "sgdsim/measurement/1";
 
+// Of files that people have and nothing reads: what they are, and what to record in their place.
+// Empty: it is none of these.
+std::string why_unread(std::string_view text, const std::string& file);
+
 // The operations that a series may be of: collectives and their parts.
 const std::vector<std::string>& measured_operations();
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/byte_source.h"
+#include "sim/core/byte_source.h"
 #include "traces/recorded/exchange_log.h"
 
 namespace sgdsim {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/byte_source.h"
+#include "sim/core/byte_source.h"
 
 namespace sgdsim {
 

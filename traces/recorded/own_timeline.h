@@ -4,8 +4,8 @@
 
 #include <string_view>
 
+#include "sim/core/byte_source.h"
 #include "sim/work/step_record.h"
-#include "traces/byte_source.h"
 
 namespace sgdsim {
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string_view>
 
+#include "sim/core/byte_source.h"
 #include "sim/core/error.h"
 #include "sim/work/step_record.h"
-#include "traces/byte_source.h"
 
 namespace sgdsim {
 

@@ -1,10 +1,13 @@
-// zlib is used here only.
-#include "traces/unpacker.h"
+// By zlib. sgdsim-calibrate alone is built where little is installed, and browsers unpack by
+// themselves: without zlib a packed file is refused.
+#include "sim/core/unpacker.h"
+
+#include "sim/core/byte_source.h"
+
+#ifdef SGDSIM_HAS_ZLIB
 
 #include <cassert>
 #include <zlib.h>
-
-#include "traces/byte_source.h"
 
 namespace sgdsim {
 namespace {
@@ -54,3 +57,25 @@ std::string_view Unpacker::unpack() {
 }
 
 }  // namespace sgdsim
+
+#else
+
+#include "sim/core/error.h"
+
+namespace sgdsim {
+
+Unpacker::Unpacker(const std::string& file) {
+  throw InputError(file,
+                   "is packed with gzip, which this program cannot unpack; unpack it first "
+                   "(gunzip)");
+}
+
+Unpacker::~Unpacker() = default;
+bool Unpacker::is_hungry() const { return true; }
+char Unpacker::next_byte() const { return 0; }
+void Unpacker::feed(std::string&) {}
+std::string_view Unpacker::unpack() { return {}; }
+
+}  // namespace sgdsim
+
+#endif

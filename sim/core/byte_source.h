@@ -17,6 +17,8 @@ class Unpacker;
 
 inline constexpr std::size_t piece_B = 1 << 18;  // read at a time
 
+bool is_gzip(std::string_view bytes);  // by its first two
+
 class ByteSource {
  public:
   // "-" is standard input. InputError if it cannot be read. `amid` is called before each piece;

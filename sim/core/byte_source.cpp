@@ -1,5 +1,5 @@
 // Opening files, and telling packed ones by their first bytes.
-#include "traces/byte_source.h"
+#include "sim/core/byte_source.h"
 
 #include <cerrno>
 #include <cstring>
@@ -11,12 +11,10 @@
 
 #include "sim/core/byte_order_mark.h"
 #include "sim/core/error.h"
-#include "traces/unpacker.h"
+#include "sim/core/unpacker.h"
 
 namespace sgdsim {
 namespace {
-
-bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
 std::unique_ptr<std::istream> opened(const std::string& file) {
   std::error_code problem;
@@ -28,6 +26,8 @@ std::unique_ptr<std::istream> opened(const std::string& file) {
 }
 
 }  // namespace
+
+bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
 ByteSource::ByteSource(const std::string& file, std::function<void()> amid)
     : file_(file), amid_(std::move(amid)), stream_(&std::cin) {
