@@ -1,4 +1,5 @@
-// GOAL: messages that come before their receive is asked for, by hand and at random.
+// GOAL: messages that come before their receive is asked for, by hand and at random; and those
+// whose receive names another size.
 #include <algorithm>
 #include <doctest/doctest.h>
 
@@ -111,4 +112,29 @@ TEST_CASE("goal: the option for early messages") {
     CHECK(refused.exit_code == 2);
     CHECK(refused.log.find("--unexpected: has no effect") != std::string::npos);
   }
+}
+
+// LogGOPSim matches by sender and tag: the times are those of 8 B on the way. Rank 2 asks for what
+// it gets.
+TEST_CASE("goal: a receive of another size than its message is told") {
+  const std::string text =
+      "num_ranks 3\n"
+      "rank 0 {\nl1: send 8b to 1 tag 1\nl2: send 8b to 1 tag 2\nl3: send 8b to 2 tag 3\n}\n"
+      "rank 1 {\nl1: recv 4b from 0 tag 1\nl2: recv 9b from any tag 2\n}\n"
+      "rank 2 {\nl1: recv 8b from 0 tag 3\n}\n";
+  const RankSchedule schedule = parse_goal(text, "test");
+  Replay question;
+  question.schedule = &schedule;
+  question.costs = log_gops(1000, 100, 0, 2, 0);
+  const Replayed played = play(question);
+  CHECK(played.unequal == 2);
+  CHECK(played.unequal_send == 0);
+  const Temporary file(Temporary::Kind::file, text);
+  const Ran ran = call_sgdsim({"replay", file.name(), "--L", "1us", "--G", "2"});
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.log.find("sgdsim: note: 2 messages meet a receive of another size (first: ") !=
+        std::string::npos);
+  const Ran json =
+      call_sgdsim({"replay", file.name(), "--L", "1us", "--G", "2", "--format", "json"});
+  CHECK(Json::parse(json.out)["warnings"].size() == 1);
 }

@@ -293,6 +293,10 @@ TEST_CASE("report: what is refused, and how") {
        "expected at least one slice"},
       {"a timeline that ends early", R"({"displayTimeUnit":"ns","otherData":{"tool":"sgdsim",)",
        "not JSON"},
+      {"a replay", R"({"schema": "sgdsim/replay/1"})", "sgdsim replay SCHEDULE --timeline FILE"},
+      {"steps", R"({"schema": "sgdsim/steps/1"})", "the table that sgdsim import prints"},
+      {"times", R"({"schema": "sgdsim/measurement/1"})", "sgdsim fit FILE --format json"},
+      {"a trace", R"({"schema": "sgdsim/trace/1"})", "sgdsim trace show FILE"},
       {"only a question", read_text(SGDSIM_SOURCE_DIR "/" + experiment), "is a question"},
   };
   for (const auto& row : rows) {

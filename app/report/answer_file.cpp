@@ -50,6 +50,31 @@ constexpr auto shown_schemas = std::to_array<ShownSchema>({
     {"sgdsim/sweep/1", AnswerFile::Kind::asked},
 });
 
+// Answers that a report does not show, and what shows them.
+struct OtherSchema {
+  std::string_view id;
+  const char* way;
+};
+
+constexpr auto other_schemas = std::to_array<OtherSchema>({
+    {"sgdsim/replay/1",
+     "sgdsim replay SCHEDULE --timeline FILE writes a timeline, which a report shows"},
+    {"sgdsim/steps/1", "it is the table that sgdsim import prints without --format json"},
+    {"sgdsim/measurement/1",
+     "sgdsim fit FILE --format json writes what a report shows of measured times"},
+    {"sgdsim/trace/1",
+     "sgdsim trace show FILE prints it, and sgdsim run and plan write what a report shows of it"},
+    {"sgdsim/case/1", "sgdsim validate FILE --format json writes what a report shows of it"},
+    {"sgdsim/jobs-result/1",
+     "sgdsim jobs JOBS --timeline FILE writes a timeline, which a report shows"},
+});
+
+std::string other_way(const std::string& schema) {
+  for (const OtherSchema& one : other_schemas)
+    if (schema == one.id) return one.way;
+  return expected_answers;
+}
+
 std::string_view without_blanks(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return {};
@@ -70,7 +95,7 @@ const ShownSchema& schema_of(const Json& value, const std::string& where) {
                                    [&](const ShownSchema& one) { return schema == one.id; });
   if (found == shown_schemas.end())
     throw InputError(where,
-                     "a report cannot show \"" + schema.substr(0, 60) + "\"; " + expected_answers);
+                     "a report cannot show \"" + schema.substr(0, 60) + "\"; " + other_way(schema));
   return *found;
 }
 

@@ -279,6 +279,8 @@ void RanksInTime::ask(uint32_t place, Time now) {
 
 void RanksInTime::meet(uint32_t number, Time now) {
   const Message& message = messages_[number];
+  if (operation(message.receive).amount != operation(message.send).amount && result_.unequal++ == 0)
+    result_.unequal_send = message.send;
   if (message.is_eager) return receive(number, now);
   const RankOperation& send = operation(message.send);
   plan(answered, number, now + legs_.flight_of_word(send.peer, schedule_.rank_of(message.send)));

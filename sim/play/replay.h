@@ -53,6 +53,9 @@ struct Replayed {
   uint64_t events = 0;
   Time until;                     // the last event
   std::vector<double> carried_B;  // until then, by each of the resources, where there are some
+  // Messages whose receive names another size, and the first of their sends.
+  uint64_t unequal = 0;
+  uint32_t unequal_send = 0;
   // If nothing went on any more: receives without a message, sends without a receiver, and how many
   // operations could not begin.
   std::vector<uint32_t> waiting;

@@ -138,6 +138,18 @@ void explain(std::ostream& log, const ReplayAnswer& file) {
   list(log, file, played.not_received, {": nobody receives it"});
 }
 
+// Programs of GOAL match by sender and tag only, so that this is no error; it may be a mistake.
+// What the receives of a Chakra trace say of sizes is up to who wrote it.
+void note_unequal(ReplayAnswer& answer) {
+  const Replayed& played = *answer.played;
+  if (!answer.goal || played.unequal == 0) return;
+  answer.notes.push_back(
+      counted(played.unequal, "message") + (played.unequal == 1 ? " meets" : " meet") +
+      " a receive of another size (first: " + answer.text_of(played.unequal_send) +
+      "): the sender and the wires pay for what is sent, the receiver's processor for what it "
+      "asks for");
+}
+
 Time last_of(const Replayed& played) {
   return *std::max_element(played.ends.begin(), played.ends.end());
 }
@@ -315,6 +327,7 @@ ReplayAnswer answer_replay(const ReplayWords& words, bool records, const Watch& 
   Stopper stopper(watch, limits_of(words.limits));
   question.stopper = &stopper;
   answer.played = play(question);
+  note_unequal(answer);
   if (const std::string lost = delivered_warning(answer.played->least_delivered); !lost.empty())
     answer.warnings.push_back(lost);
   if (answer.played->stopped_by.empty() && !is_stuck(*answer.played)) return answer;
@@ -350,7 +363,7 @@ Fields replayed_fields(const ReplayAnswer& answer, const RankSchedule& schedule,
       {"wire_B", played.wire_B, "their bytes together"},
       {"events", played.events, "how many events were simulated"},
       Field("warnings", std::move(warnings),
-            "what one should know of how a Chakra trace is simulated")
+            "what one should know of how the schedule is simulated")
           .if_any()};
 }
 
