@@ -315,11 +315,11 @@ TEST_CASE("flight recorder: inputs that differ among ranks are named") {
   for (const std::string name : {"all_to_all", "scatter", "all_reduce_coalesced"}) {
     INFO(name);
     CHECK(!has_note(job_of(second(name, "[[1000]]", "Float"), second(name, "[[2000]]", "Float")),
-                    "different"));
+                    "different inputs"));
   }
   const std::string large = second("all_reduce", "[[2000]]", "Float");
   CHECK(!has_note(job({{first, same, large}, {first, same, large}, {first, same, large}}),
-                  "different"));
+                  "different inputs"));
 }
 
 // Each of two ranks comes last once: neither is the slow one.

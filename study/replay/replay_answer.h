@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/collective/simulate.h"
 #include "sim/play/replay.h"
 #include "study/answer.h"
 #include "study/replay/chakra_schedule.h"
