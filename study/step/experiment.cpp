@@ -264,15 +264,16 @@ ResolvedExperiment resolve_profile(const std::string& file,
 ResolvedExperiment resolve_experiment(const std::string& file,
                                       const std::vector<std::string>& settings,
                                       const std::string& cluster) {
-  if (!cluster.empty())
-    for (const std::string& setting : settings)
-      if (path_of_setting(setting) == "cluster")
-        throw InputError("--cluster", "--set says cluster, too; give one of them");
-  const bool is_inline = place_of(file) != file;
+  const bool sets_cluster = std::any_of(settings.begin(), settings.end(), [](const auto& setting) {
+    return path_of_setting(setting) == "cluster";
+  });
+  if (sets_cluster && !cluster.empty())
+    throw InputError("--cluster", "--set says cluster, too; give one of them");
+  const std::string place = place_of(file);
+  const bool is_inline = place != file;
   const bool is_file =
       file != "-" && !is_inline && !shipped_trace(file) && unknown_trace(file).empty();
   if (is_file && is_profile(file)) return resolve_profile(file, settings, cluster);
-  const std::string place = place_of(file);
   const NamedFile given = named_experiment(file);
   const Json& json = given.json;
   ResolvedExperiment resolved = begin_with(Value(json, place, ""), settings);
@@ -280,13 +281,10 @@ ResolvedExperiment resolve_experiment(const std::string& file,
   if (text_member(json, "schema") == trace_schema) {
     resolved.json = {{"name", text_member(json, "name")}, {"trace", json}};
     resolved.trace_file = place;
-    if (cluster.empty() && std::none_of(settings.begin(), settings.end(), [](const auto& setting) {
-          return setting.starts_with("cluster=");
-        }))
-      throw InputError(
-          place,
-          "is a trace: name a cluster with --cluster or --set cluster=NAME (one of `sgdsim "
-          "list clusters`, or a file), or an experiment");
+    if (cluster.empty() && !sets_cluster)
+      throw InputError(place,
+                       "is a trace: name a cluster with --cluster or --set cluster=NAME (one of "
+                       "`sgdsim list clusters`, or a file), or an experiment");
   }
   if (!resolved.json.is_object())
     throw InputError(place, "expected an experiment, which is an object, got " +
@@ -382,9 +380,8 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
   if (given.traffic && !is_none(*given.traffic)) read_traffic_of(experiment, *given.traffic);
 }
 
-// If nobody says otherwise: two all-reduces of DDP in a process group of PyTorch over gloo; and
-// real servers take what is pushed when it comes, no worker waits with its next gradients until it
-// has pulled. Papers that say nothing of it count one message after the other.
+// If nobody says otherwise: two all-reduces of DDP of PyTorch over gloo; and real servers take what
+// is pushed when it comes. Papers that say nothing of it count one message after the other.
 int Experiment::channels() const {
   constexpr int threads_of_gloo = 2;
   if (given_channels) return *given_channels;
