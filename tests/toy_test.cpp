@@ -124,8 +124,7 @@ TEST_CASE("toy: more servers than workers cost start-ups, on wires, too") {
 TEST_CASE("toy: what is better when it is large is not minimized") {
   for (const char* column : {"metrics.throughput_samples_per_s", "metrics.efficiency"})
     CHECK(toy_refusal("sweep", {"--axis", "strategy=wfbp,naive", "--minimize", column})
-              .find("is better; its most is where metrics.iteration_us is least") !=
-          std::string::npos);
+              .find("is better; say metrics.iteration_us") != std::string::npos);
 }
 
 TEST_CASE("toy: what is said twice is refused") {
@@ -133,11 +132,6 @@ TEST_CASE("toy: what is said twice is refused") {
         "sgdsim: --fidelity: --set says fidelity, too; give one of them\n");
   CHECK(toy_refusal("run", {"-c", "10gbe_16", "--set", "cluster=25gbe_16"}) ==
         "sgdsim: --cluster: --set says cluster, too; give one of them\n");
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"--set", "cluster.nodes=8", "--axis", "cluster.nodes=2,4"},
-           {"--seed", "4", "--axis", "seed=1,2"}})
-    CHECK(toy_refusal("sweep", words).find("is an axis, too; leave one of them out") !=
-          std::string::npos);
 }
 
 // Computing takes 1.52 times as long: 13.68 ms, and the rest of the step is exposed.

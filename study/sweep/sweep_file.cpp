@@ -163,11 +163,7 @@ void add_methods(Sweep& sweep, std::vector<Method> methods, const std::string& w
 }
 
 // Two that set the same field could not both have their way.
-void check_apart(const Sweep& sweep, const std::vector<std::string>& settings) {
-  for (const std::string& setting : settings)
-    for (const Axis& axis : sweep.axes)
-      if (axis.field() == path_of_setting(setting))
-        throw InputError("--set " + axis.field(), "is an axis, too; leave one of them out");
+void check_apart(const Sweep& sweep) {
   for (const Method& method : sweep.methods)
     for (const auto& [field, value] : method.fields)
       for (const Axis& axis : sweep.axes)
@@ -331,7 +327,7 @@ Sweep read_sweep(const std::string& file, const SweepWords& words) {
     spec_axes[method_axis] = to_json(words.methods);
     add_methods(sweep, words.methods, "--method");
   }
-  check_apart(sweep, words.settings);
+  check_apart(sweep);
   if (sweep.axes.empty())
     throw InputError(file, is_experiment
                                ? "an experiment has no axes; give some with --axis or --method"

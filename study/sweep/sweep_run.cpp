@@ -338,8 +338,7 @@ void check_objective(const Sweep& sweep, const std::string& objective) {
                             "metrics.efficiency", "metrics.overlap_ratio"})
     if (objective == large)
       throw InputError("--minimize", std::string("more of ") + large +
-                                         " is better; its most is where metrics.iteration_us is "
-                                         "least");
+                                         " is better; say metrics.iteration_us, or leave it out");
   check_columns_of(sweep, {objective}, "--minimize");
 }
 
