@@ -1,9 +1,12 @@
 // Words become settings, so that they mean what fields of files mean.
 #include "study/wire_words.h"
 
+#include <algorithm>
+
 #include "models/collective/simulate.h"
 #include "sim/core/error.h"
 #include "sim/core/refusal.h"
+#include "study/step/override.h"
 #include "study/traffic/traffic_file.h"
 #include "study/transport_choice.h"
 #include "study/wire_use.h"
@@ -66,11 +69,13 @@ std::vector<std::string> experiment_settings_of(const WireWords& words) {
 
 std::vector<std::string> with_options(std::vector<std::string> settings, const WireWords& words) {
   for (std::string& of_option : experiment_settings_of(words)) {
-    const std::string path = of_option.substr(0, of_option.find('='));
-    for (const std::string& setting : settings)
-      if (setting.substr(0, setting.find('=')) == path)
-        throw InputError("--" + path.substr(path.rfind('.') + 1),
-                         "--set says " + path + ", too; give one of them");
+    const std::string path = path_of_setting(of_option);
+    for (const std::string& setting : settings) {
+      if (path_of_setting(setting) != path) continue;
+      std::string option = "--" + path.substr(path.rfind('.') + 1);
+      std::replace(option.begin(), option.end(), '_', '-');
+      throw InputError(option, "--set says " + path + ", too; give one of them");
+    }
     settings.push_back(std::move(of_option));
   }
   return settings;

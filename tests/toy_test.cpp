@@ -11,15 +11,16 @@
 namespace sgdsim {
 namespace {
 
+const std::string four_nodes = R"({"schema": "sgdsim/cluster/1", "name": "four",
+  "source": "made up", "network": "paper", "shape": "single_switch", "nodes": 4,
+  "nic": {"latency": "50 us", "bandwidth": "1 GB/s"}})";
 const std::string toy = R"({"schema": "sgdsim/experiment/1", "name": "toy", "trace": {
   "schema": "sgdsim/trace/1", "name": "toy", "batch": 10, "source": "made up", "layers": [
     {"name": "a", "parameters": 1000000, "forward": "1 ms", "backward": "2 ms"},
     {"name": "b", "parameters": 2000000, "forward": "1 ms", "backward": "2 ms"},
     {"name": "c", "parameters": 500000, "forward": "1 ms", "backward": "2 ms"}]},
-  "cluster": {"schema": "sgdsim/cluster/1", "name": "four", "source": "made up",
-    "network": "paper", "shape": "single_switch", "nodes": 4,
-    "nic": {"latency": "50 us", "bandwidth": "1 GB/s"}},
-  "collective": {"algorithm": "ring"}, "strategy": "wfbp"})";
+  "cluster": )" + four_nodes +
+                        R"(, "collective": {"algorithm": "ring"}, "strategy": "wfbp"})";
 
 Json toy_json(const std::string& command, const std::vector<std::string>& words) {
   std::vector<std::string> all = {command, toy, "--format", "json"};
@@ -121,6 +122,22 @@ TEST_CASE("toy: more servers than workers cost start-ups, on wires, too") {
   }
 }
 
+// The band that docs/compression.md states for few layers.
+TEST_CASE("toy: the closed form of hashed servers is off by as much as the documents say") {
+  for (const int servers : {1, 4}) {
+    CAPTURE(servers);
+    const auto with = [&](const char* fidelity) {
+      return run_ms({"--set",
+                     R"(collective={"parameter_server": {"sharding": "byteps", "servers": )" +
+                         std::to_string(servers) + "}}",
+                     "--fidelity", fidelity});
+    };
+    const double ratio = with("closed_form") / with("message");
+    CHECK(ratio >= 0.85);
+    CHECK(ratio <= 1.5);
+  }
+}
+
 TEST_CASE("toy: what is better when it is large is not minimized") {
   for (const char* column : {"metrics.throughput_samples_per_s", "metrics.efficiency"})
     CHECK(toy_refusal("sweep", {"--axis", "strategy=wfbp,naive", "--minimize", column})
@@ -132,6 +149,30 @@ TEST_CASE("toy: what is said twice is refused") {
         "sgdsim: --fidelity: --set says fidelity, too; give one of them\n");
   CHECK(toy_refusal("run", {"-c", "10gbe_16", "--set", "cluster=25gbe_16"}) ==
         "sgdsim: --cluster: --set says cluster, too; give one of them\n");
+}
+
+// A job of one worker computes 9 ms and exchanges nothing.
+TEST_CASE("toy: places and names of jobs") {
+  const auto jobs = [](const std::string& first, const std::string& second) {
+    return run_sgdsim({"jobs",
+                       R"({"schema": "sgdsim/jobs/1", "cluster": )" + four_nodes +
+                           R"(, "jobs": [{"experiment": )" + toy + ", " + first +
+                           R"(}, {"experiment": )" + toy + ", " + second + "}]}",
+                       "--format", "json"});
+  };
+  const Ran ran = jobs(R"("placement": 0)", R"("placement": "1")");
+  REQUIRE_MESSAGE(ran.exit_code == 0, ran.log);
+  for (const Json& job : Json::parse(ran.out).at("jobs"))
+    CHECK(job["iteration_us"] == doctest::Approx(9000));
+  const auto log_of = [&](const std::string& first, const std::string& second) {
+    const Ran refused = jobs(first, second);
+    CHECK(refused.exit_code == 2);
+    return refused.log;
+  };
+  CHECK(log_of(R"("placement": "0-1,1")", R"("placement": "2")").find("worker 1 is named twice") !=
+        std::string::npos);
+  CHECK(log_of(R"("name": "a", "placement": "0")", R"("name": "a", "placement": "1")")
+            .find("job 0 has the name \"a\", too") != std::string::npos);
 }
 
 // Computing takes 1.52 times as long: 13.68 ms, and the rest of the step is exposed.

@@ -57,9 +57,7 @@ void print_parts(std::ostream& out, const DiagnoseAnswer& answer) {
   const Diagnosis& of = answer.diagnosis;
   if (of.parts.empty()) {
     out << (of.is_slowed()
-                ? "\nNo single part explains the waste: it is spread over operations that take "
-                  "more "
-                  "or less time from one to the next.\n"
+                ? "\nNo single part explains the waste: operations vary from one to the next.\n"
                 : "\nNo part is slower than its likes by as much as 0.1 % of the step.\n");
     return;
   }

@@ -28,7 +28,7 @@ constexpr std::size_t most_jobs = 1000;
 
 // Workers: so many, or which, as "0-3,7" or a list.
 Json schema_of_places() { return {{"type", {"string", "array", "integer"}}}; }
-Json schema_of_placement() { return {{"type", {"string", "array"}}}; }
+Json schema_of_placement() { return {{"type", {"string", "array", "integer"}}, {"minimum", 0}}; }
 Json schema_of_job_experiment() { return {{"type", {"string", "object"}}}; }
 
 struct JobFields {

@@ -132,6 +132,7 @@ std::vector<FoundLayout> faster_at(const LayoutQuestion& question,
       search_layouts(question.model, question.gpu, question.precision, file.cluster, question.space,
                      question.algorithms, question.play.stopper)
           .fitting;
+  if (found.empty()) return {};
   const Layout& fastest = found.front().layout;
   const auto is_fastest = [&](const FoundLayout& one) { return one.layout == fastest; };
   if (std::any_of(layouts.begin(), layouts.end(), is_fastest)) return {};

@@ -46,8 +46,8 @@ ResolvedExperiment resolved_of(const RunWords& words) {
   return resolved;
 }
 
-ResolvedExperiment resolved_of(const RunWords& words, const Method& method) {
-  ResolvedExperiment resolved = with_settings(resolved_of(words), settings_of(method));
+ResolvedExperiment with_method(ResolvedExperiment resolved, const Method& method) {
+  resolved = with_settings(std::move(resolved), settings_of(method));
   resolved.method = method.label;
   return resolved;
 }
@@ -66,28 +66,30 @@ ResolvedExperiment asked(const RunWords& words) {
   if (words.methods.empty()) return resolved_of(words);
   if (words.methods.size() > 1)
     throw InputError("--method", "run simulates one; sgdsim plan compares several");
-  return resolved_of(words, method_in(words.methods.front()));
+  return with_method(resolved_of(words), method_in(words.methods.front()));
 }
 
 // All plans under one more setting: those of every strategy, or of every method.
 class Planner {
  public:
   Planner(const RunWords& words, std::vector<Method> methods, Stopper* stopper)
-      : words_(words), methods_(std::move(methods)), stopper_(stopper) {
-    if (!words.around.empty()) around_ = part_around(words.around, "--around");
-  }
+      : words_(words),
+        around_(around_in(words)),
+        base_(resolved_of(words)),
+        methods_(std::move(methods)),
+        stopper_(stopper) {}
 
   void add(const std::string& with) {
     const std::vector<std::string> also =
         with.empty() ? std::vector<std::string>() : std::vector{with};
     const std::vector<std::string> given = settings_of(words_);
     if (methods_.empty())
-      take(with_settings(resolved_of(words_), also), on_top(given, also),
+      take(with_settings(base_, also), on_top(given, also),
            [&](const ResolvedExperiment& resolved) {
              return sgdsim::plans_of(read_experiment(resolved), with, stopper_);
            });
     for (const Method& method : methods_)
-      take(with_settings(resolved_of(words_, method), also),
+      take(with_settings(with_method(base_, method), also),
            on_top(on_top(given, settings_of(method)), also),
            [&](const ResolvedExperiment& resolved) {
              return std::vector{plan_of(read_experiment(resolved), method, with, stopper_)};
@@ -105,10 +107,16 @@ class Planner {
     std::move(more.begin(), more.end(), std::back_inserter(plans_));
   }
 
+  static std::optional<double> around_in(const RunWords& words) {
+    if (words.around.empty()) return std::nullopt;
+    return part_around(words.around, "--around");
+  }
+
   const RunWords& words_;
+  std::optional<double> around_;  // read before the experiment is looked for
+  const ResolvedExperiment base_;
   std::vector<Method> methods_;
   Stopper* stopper_;
-  std::optional<double> around_;
   std::vector<StrategyPlan> plans_;
 };
 

@@ -33,7 +33,7 @@ std::optional<int32_t> forward_thread(const OpenStep& step,
       ->first;
 }
 
-// Of the forward pass, sorted; and of gradients.
+// When this thread launched something, sorted.
 std::vector<int64_t> launches_of(const OpenStep& step, int32_t thread) {
   std::vector<int64_t> times_ns;
   for (const ComputeWork& work : step.computing)
@@ -83,9 +83,11 @@ std::vector<int64_t> passes_by_thread(const OpenStep& step,
 // By sizes: the gradients repeat, and what is exchanged has those of one pass.
 std::vector<int64_t> passes_by_size(const std::vector<BackwardOperator>& gradients,
                                     const std::vector<StepMessage>& buckets) {
-  int64_t exchanged = 0;
+  // In 128 bits: a file may say anything of sizes.
+  __extension__ using Sum = __int128;
+  Sum exchanged = 0;
   for (const StepMessage& one : buckets) exchanged += std::max<int64_t>(one.facts.elements, 0);
-  int64_t elements = 0;
+  Sum elements = 0;
   std::size_t of_pass = 0;  // gradients, from the last one on
   for (; of_pass < gradients.size() && elements < exchanged; ++of_pass) {
     const int64_t more = gradients[gradients.size() - 1 - of_pass].elements;
