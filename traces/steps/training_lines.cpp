@@ -139,9 +139,12 @@ std::span<const TrainingLine> training_lines() { return lines; }
 std::optional<std::string_view> word_behind(std::string_view line, std::string_view name) {
   const auto rest = rest_behind(line, name);
   if (!rest) return std::nullopt;
-  std::size_t end = rest->find_first_of(ends_of_words);
+  const auto end_from = [&](std::size_t at) {
+    return std::min(rest->find_first_of(ends_of_words, at), rest->size());
+  };
+  std::size_t end = end_from(0);
   while (end + 1 < rest->size() && (*rest)[end] == ',' && is_digit((*rest)[end + 1]))
-    end = rest->find_first_of(ends_of_words, end + 1);
+    end = end_from(end + 1);
   std::string_view word = rest->substr(0, end);
   while (word.ends_with('\'') || word.ends_with('"')) word.remove_suffix(1);
   return word;
