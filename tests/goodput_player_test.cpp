@@ -293,6 +293,13 @@ TEST_CASE(
   CHECK(part_h(run, Part::slow) == doctest::Approx(1));
   CHECK(to_s(run.wall) / hour == doctest::Approx(12.25));
 
+  // 3,000 h are 125 days, half as many again 187.5: more picoseconds than 64 bits hold.
+  slow.steps = slow.interval = 3'000;
+  slow.causes[0].at_s = {0};
+  slow.causes[0].factor = 1.5;
+  slow.causes[0].lasts_s = 1'000 * day;
+  CHECK(to_s(play(slow, 1, 0).wall) / hour == doctest::Approx(4'500.25).epsilon(1e-12));
+
   // Corrupt at 3 h, found at 7.5 h: saves at 4.5 h and 6.75 h are bad, that at 2.25 h is good.
   Plan corrupt = recorded({3});
   corrupt.causes[0].effect = Effect::corrupt;

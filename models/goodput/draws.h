@@ -33,10 +33,8 @@ class Draws {
   // In (0, 1), so that the logarithm is finite.
   double uniform() { return (static_cast<double>(bits() >> 11) + 0.5) * 0x1p-53; }
   double exponential(double mean) { return -mean * std::log(uniform()); }
-  // With this mean; a shape of 1 is exponential.
-  double weibull(double mean, double shape) {
-    if (shape == 1) return exponential(mean);
-    return mean / std::tgamma(1 + 1 / shape) * std::pow(-std::log(uniform()), 1 / shape);
+  double weibull(double scale, double shape) {
+    return scale * std::pow(-std::log(uniform()), 1 / shape);
   }
 
  private:

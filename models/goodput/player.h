@@ -1,13 +1,13 @@
 // One run of a training job, from failure to failure: what every hour of it was.
 //
 // The job computes whole steps, saves after so many of them, and rolls back to its last durable
-// save when something stops it. Between two events its pace is constant, so that whole intervals
-// are jumped over: a run costs what its failures cost, not what its steps cost. Of events at the
-// same moment a failure comes first: what would be saved just then is not. Sources of failures that
-// are one too many (a node that fails while it is replaced) are not told apart from others.
+// save when something stops it. Whole intervals are jumped over (work.h): a run costs what its
+// failures cost, not what its steps cost. Sources of failures that are one too many (a node that
+// fails while it is replaced) are not told apart from others.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -117,8 +117,14 @@ struct PlayedRun {
   bool is_done = true;   // else it was still running at the time asked
 };
 
-// The run of this number. `until_s`: look no further.
+// The run of this number. `until_s`: look no further. Once `is_over` is set, which another thread
+// may do, it ends where it is.
 PlayedRun play(const Plan& plan, uint64_t seed, uint64_t run, double until_s = never_s,
-               const std::optional<GivenFailures>& given = {});
+               const std::optional<GivenFailures>& given = {},
+               const std::atomic<bool>* is_over = nullptr);
+// How much of its work is kept at moments that grow: what play() until each of them says.
+std::vector<LongPs> productive_at(const Plan& plan, uint64_t seed, uint64_t run,
+                                  const std::vector<double>& moments_s,
+                                  const std::atomic<bool>* is_over = nullptr);
 
 }  // namespace sgdsim::goodput

@@ -2,6 +2,7 @@
 #include "models/goodput/runs.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <chrono>
 #include <cmath>
@@ -12,7 +13,24 @@
 namespace sgdsim::goodput {
 namespace {
 
-constexpr int64_t batch_size = 64;
+constexpr int64_t most_of_batch = 64;
+constexpr int64_t least_batches = 32;  // so that few long runs are on many threads
+
+// Sets it where a scope is left by what is thrown, so that other threads end soon.
+class OverIfThrown {
+ public:
+  explicit OverIfThrown(std::atomic<bool>& is_over) : is_over_(is_over) {}
+  ~OverIfThrown() {
+    if (!is_left_) is_over_ = true;
+  }
+  OverIfThrown(const OverIfThrown&) = delete;
+  OverIfThrown& operator=(const OverIfThrown&) = delete;
+  void leave() { is_left_ = true; }
+
+ private:
+  std::atomic<bool>& is_over_;
+  bool is_left_ = false;
+};
 
 struct Batch {
   std::vector<LongPs> walls;
@@ -21,10 +39,11 @@ struct Batch {
   int64_t events = 0;
 };
 
-Batch play_batch(const Plan& plan, uint64_t seed, int64_t first, int64_t end) {
+Batch play_batch(const Plan& plan, uint64_t seed, int64_t first, int64_t end,
+                 const std::atomic<bool>& is_over) {
   Batch batch;
-  for (int64_t run = first; run < end; ++run) {
-    const PlayedRun played = play(plan, seed, static_cast<uint64_t>(run));
+  for (int64_t run = first; run < end && !is_over; ++run) {
+    const PlayedRun played = play(plan, seed, static_cast<uint64_t>(run), never_s, {}, &is_over);
     batch.walls.push_back(played.wall);
     for (std::size_t i = 0; i < part_count; ++i) batch.sums[i] += played.account[i];
     batch.failures += played.failures;
@@ -33,18 +52,26 @@ Batch play_batch(const Plan& plan, uint64_t seed, int64_t first, int64_t end) {
   return batch;
 }
 
-// What `work` makes of 0, 1, ... in order.
+// What `work` makes of 0, 1, ... in order. What anybody throws ends the others within a moment.
 template <class Result, class Work>
 std::vector<Result> in_order(int64_t count, const RunsAsked& asked, const Work& work) {
   std::vector<Result> results;
   int64_t next = 0;
+  std::atomic<bool> is_over = false;
   OrderedWork<int64_t, Result> pool({[&]() -> std::optional<int64_t> {
                                        if (next == count) return std::nullopt;
                                        return next++;
                                      },
-                                     [&](int, const int64_t& item) { return work(item); },
+                                     [&](int, const int64_t& item) {
+                                       OverIfThrown over(is_over);
+                                       Result result = work(item, is_over);
+                                       over.leave();
+                                       return result;
+                                     },
                                      [&](std::vector<Result>&& ready) {
+                                       OverIfThrown over(is_over);
                                        if (asked.look) asked.look();
+                                       over.leave();
                                        for (Result& one : ready) results.push_back(std::move(one));
                                        return true;
                                      }},
@@ -81,15 +108,18 @@ struct Strata {
 
   double part_late(int64_t failures, int64_t runs) const {
     constexpr int64_t chunk = 50;
-    const auto late = in_order<int64_t>((runs + chunk - 1) / chunk, asked, [&](int64_t i) {
-      int64_t count = 0;
-      for (int64_t run = i * chunk; run < std::min(runs, (i + 1) * chunk); ++run) {
-        const uint64_t number = mixed(static_cast<uint64_t>(failures)) + static_cast<uint64_t>(run);
-        if (!play(plan, asked.seed, number, deadline_s, GivenFailures{failures, horizon_s}).is_done)
-          ++count;
-      }
-      return count;
-    });
+    const auto late = in_order<int64_t>(
+        (runs + chunk - 1) / chunk, asked, [&](int64_t i, const std::atomic<bool>& is_over) {
+          int64_t count = 0;
+          const int64_t end = std::min(runs, (i + 1) * chunk);
+          for (int64_t run = i * chunk; run < end && !is_over; ++run) {
+            const uint64_t number =
+                mixed(static_cast<uint64_t>(failures)) + static_cast<uint64_t>(run);
+            const GivenFailures given{failures, horizon_s};
+            if (!play(plan, asked.seed, number, deadline_s, given, &is_over).is_done) ++count;
+          }
+          return count;
+        });
     int64_t sum = 0;
     for (const int64_t count : late) sum += count;
     return static_cast<double>(sum) / static_cast<double>(runs);
@@ -124,10 +154,12 @@ Runs play_runs(const Plan& plan, const RunsAsked& asked) {
   Runs runs;
   int64_t failures = 0;
   int64_t events = 0;
-  const int64_t batches = (asked.count + batch_size - 1) / batch_size;
-  for (const Batch& batch : in_order<Batch>(batches, asked, [&](int64_t i) {
-         return play_batch(plan, asked.seed, i * batch_size,
-                           std::min(asked.count, (i + 1) * batch_size));
+  const int64_t size = std::clamp<int64_t>(asked.count / least_batches, 1, most_of_batch);
+  const int64_t batches = (asked.count + size - 1) / size;
+  for (const Batch& batch :
+       in_order<Batch>(batches, asked, [&](int64_t i, const std::atomic<bool>&is_over) {
+         return play_batch(plan, asked.seed, i * size, std::min(asked.count, (i + 1) * size),
+                           is_over);
        })) {
     runs.walls.insert(runs.walls.end(), batch.walls.begin(), batch.walls.end());
     for (std::size_t i = 0; i < part_count; ++i) runs.account[i] += batch.sums[i];
@@ -148,26 +180,29 @@ Runs play_runs(const Plan& plan, const RunsAsked& asked) {
   return runs;
 }
 
+// Each run is played once, past all moments.
 std::vector<Progress> progress_at(const Plan& plan, const std::vector<double>& moments_s,
                                   const RunsAsked& asked) {
   assert(asked.count > 0);
-  const double work_s = plan.work_s();
-  return in_order<Progress>(
-      static_cast<int64_t>(moments_s.size()), asked, [&](int64_t moment) -> Progress {
-        const double at_s = moments_s[static_cast<std::size_t>(moment)];
-        std::vector<double> parts;
-        for (int64_t run = 0; run < asked.count; ++run)
-          // Clocks count whole picoseconds, which may add up to more than the work by a rounding.
-          parts.push_back(std::min(
-              1.,
-              to_s(play(plan, asked.seed, static_cast<uint64_t>(run), at_s).account[0]) / work_s));
-        std::sort(parts.begin(), parts.end());
-        const auto at = [&](double part) {
-          const double rank = std::ceil(part * static_cast<double>(parts.size()));
-          return parts[static_cast<std::size_t>(std::max(1., rank)) - 1];
-        };
-        return {at_s, at(0.05), at(0.5), at(0.95)};
+  const auto productive = in_order<std::vector<LongPs>>(
+      asked.count, asked, [&](int64_t run, const std::atomic<bool>& is_over) {
+        return productive_at(plan, asked.seed, static_cast<uint64_t>(run), moments_s, &is_over);
       });
+  const double work_s = plan.work_s();
+  std::vector<Progress> progress;
+  for (std::size_t moment = 0; moment < moments_s.size(); ++moment) {
+    std::vector<double> parts;
+    // Clocks count whole picoseconds, which may add up to more than the work by a rounding.
+    for (const std::vector<LongPs>& of_run : productive)
+      parts.push_back(std::min(1., to_s(of_run[moment]) / work_s));
+    std::sort(parts.begin(), parts.end());
+    const auto at = [&](double part) {
+      const double rank = std::ceil(part * static_cast<double>(parts.size()));
+      return parts[static_cast<std::size_t>(std::max(1., rank)) - 1];
+    };
+    progress.push_back({moments_s[moment], at(0.05), at(0.5), at(0.95)});
+  }
+  return progress;
 }
 
 bool can_stratify(const Plan& plan) {

@@ -15,7 +15,7 @@ struct RunsAsked {
   int64_t count = 10'000;
   uint64_t seed = 1;
   int threads = 1;
-  std::function<void()> look = {};  // called now and then; what it throws ends the runs
+  std::function<void()> look = {};  // called now and then; what it throws ends the runs at once
 };
 
 // A value of a sample, and the values between which the true one lies with 95 %.

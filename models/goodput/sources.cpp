@@ -6,28 +6,81 @@
 
 namespace sgdsim::goodput {
 
+namespace {
+
+constexpr double worth_a_look = 16;  // first failures for which all units are looked at
+// Far above what rounding does to a draw whose time is compared (1e-14), and far below what
+// matters.
+constexpr double draw_margin = 1e-12;
+
+}  // namespace
+
+// Conversions to 64 bits take an instruction, those to 128 bits a function.
 LongPs to_ps(double seconds) {
-  return static_cast<LongPs>(std::nearbyint(std::min(seconds, never_s) * 1e12));
+  constexpr double within_64_bits = 9e18;
+  const double ps = std::nearbyint(std::min(seconds, never_s) * 1e12);
+  return std::abs(ps) < within_64_bits ? static_cast<LongPs>(static_cast<int64_t>(ps))
+                                       : static_cast<LongPs>(ps);
 }
 double to_s(LongPs time) { return static_cast<double>(time) / 1e12; }
 
 Sources::Sources(const std::vector<Cause>& causes, bool recorded, uint64_t seed, uint64_t run,
-                 const std::optional<GivenFailures>& given)
-    : causes_(causes), given_(given) {
+                 double likely_s, const std::optional<GivenFailures>& given)
+    : causes_(causes), given_(given), seed_(seed), run_(run) {
   clocks_.reserve(causes.size());
   for (std::size_t number = 0; number < causes.size(); ++number) {
     const Cause& cause = causes[number];
     if (cause.at_s.empty() == recorded) continue;
     if (is_drawn_together(cause)) {
       given_rate_ += cause.rate();
-      continue;
+    } else if (cause.shape == 1 || recorded) {
+      add({0, number, Draws(seed, run, key_of(cause.name)), 0, false});
+    } else {
+      const double scale_s = cause.mean_s / std::tgamma(1 + 1 / cause.shape);
+      scales_s_.resize(causes.size());
+      scales_s_[number] = scale_s;
+      const double part = std::min(1., worth_a_look / static_cast<double>(cause.units));
+      units_.push_back({number, 2, scale_s * std::pow(part, 1 / cause.shape)});
     }
-    const uint64_t key = key_of(cause.name);
-    const int64_t clocks = cause.shape == 1 || recorded ? 1 : cause.units;
-    for (int64_t unit = 0; unit < clocks; ++unit)
-      add({0, number, Draws(seed, run, key + static_cast<uint64_t>(unit)), 0, false});
   }
   if (given_) add({0, causes.size(), Draws(seed, run, key_of("given failures")), 0, true});
+  look_until(likely_s);
+  look_ahead();
+}
+
+// From here on the first clock is the next failure.
+void Sources::look_ahead() {
+  while (seen_ < never_ && (clocks_.empty() || clocks_.front().at > seen_)) {
+    double further_s = 2 * seen_s_;
+    for (const Units& units : units_) further_s = std::max(further_s, seen_s_ + units.few_s);
+    look_until(further_s);
+  }
+}
+
+// Where they are a few, a look at all of them is cheaper than another one.
+void Sources::look_until(double until_s) {
+  bool is_all = true;
+  for (const Units& units : units_)
+    is_all = is_all && static_cast<double>(causes_[units.cause].units) <= worth_a_look;
+  seen_s_ = is_all ? never_s : std::min(until_s, never_s);
+  seen_ = to_ps(seen_s_);
+  for (Units& units : units_) {
+    const double shape = causes_[units.cause].shape;
+    const double least = std::exp(-std::pow(seen_s_ / scales_s_[units.cause], shape)) - draw_margin;
+    add_units(units, seen_ < never_ ? least : -1);
+  }
+}
+
+// Those whose first draw is between what was looked at before and this.
+void Sources::add_units(Units& units, double least) {
+  const uint64_t key = key_of(causes_[units.cause].name);
+  const int64_t count = causes_[units.cause].units;
+  for (int64_t unit = 0; unit < count; ++unit) {
+    const Draws draws(seed_, run_, key + static_cast<uint64_t>(unit));
+    const double first = Draws(draws).uniform();
+    if (first >= least && first < units.least) add({0, units.cause, draws, 0, false});
+  }
+  units.least = std::min(units.least, least);
 }
 
 bool Sources::is_drawn_together(const Cause& cause) const {
@@ -50,7 +103,7 @@ void Sources::wind(Clock& clock) const {
   } else if (cause.shape == 1) {
     clock.at += to_ps(clock.draws.exponential(cause.mean_s / static_cast<double>(cause.units)));
   } else {
-    clock.at += to_ps(clock.draws.weibull(cause.mean_s, cause.shape));
+    clock.at += to_ps(clock.draws.weibull(scales_s_[clock.cause], cause.shape));
   }
 }
 
@@ -92,6 +145,7 @@ std::size_t Sources::take() {
     clocks_.pop_back();
   else
     std::push_heap(clocks_.begin(), clocks_.end());
+  look_ahead();
   return cause;
 }
 

@@ -291,7 +291,8 @@ class Adviser {
     // If the step were so many times as fast.
     const auto end = [&](double faster) {
       const auto ps = static_cast<double>(line.iteration_ps) / faster;
-      return training_->end(Duration::nearest_ps(ps), line.workers, settings);
+      return training_->end(Duration::nearest_ps(ps), line.workers, settings,
+                            [this] { look(question_.stopper); });
     };
     AdvisedEnd with{end(1), 0, {}, ""};
     const double now_days = advice_.training ? advice_.training->end.days : with.end.days;

@@ -202,8 +202,9 @@ std::vector<std::string> AdvisedTraining::settings_for(int workers,
 }
 
 TrainingEnd AdvisedTraining::end(Duration step, int workers,
-                                 const std::vector<std::string>& settings) const {
-  return training_.end(step, settings_for(workers, settings));
+                                 const std::vector<std::string>& settings,
+                                 const std::function<void()>& look) const {
+  return training_.end(step, settings_for(workers, settings), look);
 }
 
 std::string AdvisedTraining::command(Duration step, int workers,

@@ -2,6 +2,7 @@
 // be changed about its saves, restarts and repairs.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ class AdvisedTraining {
 
   // With another step, of so many workers, each of which has as many samples as now; and with
   // settings of `sgdsim goodput`.
-  TrainingEnd end(Duration step, int workers, const std::vector<std::string>& settings = {}) const;
+  TrainingEnd end(Duration step, int workers, const std::vector<std::string>& settings = {},
+                  const std::function<void()>& look = {}) const;
   std::string command(Duration step, int workers,
                       const std::vector<std::string>& settings = {}) const;
   const GoodputQuestion& now() const { return now_; }

@@ -17,7 +17,10 @@ constexpr int64_t compared_runs = 400;
 constexpr int64_t stratum_runs = 100;
 constexpr int64_t tried_runs = 4;
 constexpr int64_t most_runs = 1'000'000;
-constexpr double most_played_events = 5e8;
+constexpr double most_played_events = 1e8;
+// Beyond it not even a few runs for each comparison end in a minute.
+constexpr double most_compared_events = 2e6;
+constexpr double units_of_an_event = 16;  // with a memory, that are looked at
 constexpr int64_t least_late_runs = 100;  // fewer are too few to be counted
 constexpr double lever_change = 1.1;
 constexpr int64_t progress_runs = 100;
@@ -36,16 +39,29 @@ struct Asker {
   }
 };
 
-// Fewer, where all of them would take minutes. A few are played to see.
-int64_t affordable_runs(const GoodputQuestion& question, const Asker& asker) {
-  const double events = asker.play(question.plan, tried_runs, question.seed).events + 1;
+// How much there is to do in a run of the plan, counted in events. A few are played to see, where
+// one does not tell already that they take long.
+double events_of_run(const goodput::Plan& plan, uint64_t seed, const Asker& asker) {
+  double looked_at = 0;
+  for (const goodput::Cause& cause : plan.causes)
+    if (cause.shape != 1) looked_at += static_cast<double>(cause.units) / units_of_an_event;
+  const double first = asker.play(plan, 1, seed).events;
+  if (first > most_compared_events) return first + looked_at;
+  return asker.play(plan, tried_runs, seed).events + 1 + looked_at;
+}
+
+// Fewer, where all of them would take minutes.
+int64_t affordable_runs(double events) {
   const double most = std::max(static_cast<double>(tried_runs), most_played_events / events);
   return static_cast<int64_t>(std::min(most, static_cast<double>(most_runs)));
 }
 
+// Of another plan a run may take longer than of the question's.
 double expected_s(const goodput::Plan& plan, uint64_t seed, const Asker& asker) {
-  return has_closed_form(plan) ? closed_form_s(plan)
-                               : goodput::to_s(asker.play(plan, asker.compared / 4 + 1, seed).wall);
+  if (has_closed_form(plan)) return closed_form_s(plan);
+  const int64_t affordable = affordable_runs(events_of_run(plan, seed, asker));
+  const int64_t compared = std::min(asker.compared, std::max(tried_runs, affordable / 20));
+  return goodput::to_s(asker.play(plan, compared / 4 + 1, seed).wall);
 }
 
 std::vector<IntervalEnd> try_intervals(const GoodputQuestion& question, const Asker& asker) {
@@ -290,6 +306,13 @@ FormulaAnswer by_name(const GoodputQuestion& question) {
   return {"rsc", goodput::rsc_interval(save, mean), productive};
 }
 
+void compare(const GoodputQuestion& question, const Asker& asker, GoodputAnswer& answer) {
+  if (answer.interval) answer.intervals = try_intervals(question, asker);
+  warn_of_interval(question, answer);
+  answer.levers = pull_all(question, asker);
+  answer.sources = with_all_sources(question, asker);
+}
+
 }  // namespace
 
 std::optional<SparesAnswer> spares_for(const GoodputQuestion& question) {
@@ -308,21 +331,26 @@ GoodputAnswer answer_goodput(GoodputQuestion question, int threads,
   answer.per_node_day = stops_per_node_day(question.plan.causes, question.machine.nodes);
   if (!question.formula.empty()) answer.formula = by_name(question);
   if (has_closed_form(question.plan)) answer.closed_form_s = closed_form_s(question.plan);
-  const int64_t affordable = affordable_runs(question, asker);
+  const double events = events_of_run(question.plan, question.seed, asker);
+  const int64_t affordable = affordable_runs(events);
   if (affordable < question.runs)
     answer.warnings.push_back(std::to_string(question.runs) + " runs would take minutes: " +
                               std::to_string(affordable) + " were played");
-  asker.compared = std::clamp(affordable / 20, tried_runs, compared_runs);
+  const int64_t most_compared = std::clamp(question.runs, tried_runs, compared_runs);
+  asker.compared = std::clamp(affordable / 20, tried_runs, most_compared);
   answer.runs = asker.play(question.plan, std::min(affordable, question.runs), question.seed);
   answer.interval = advise_interval(question.plan);
-  if (answer.interval) answer.intervals = try_intervals(question, asker);
-  warn_of_interval(question, answer);
   answer.progress = follow_progress(question, answer.runs, asker);
   if (question.until_s) answer.deadline = meet_deadline(question, answer.runs, asker);
   answer.spares = spares_for(question);
-  answer.levers = pull_all(question, asker);
-  answer.sources = with_all_sources(question, asker);
   answer.cost = cost_of(question, answer.runs);
+  if (events > most_compared_events && !has_closed_form(question.plan))
+    answer.warnings.push_back(
+        "a run has " + rounded(events, 2) +
+        " failures and repairs, so that comparisons would take minutes: other intervals, what 10 % "
+        "less would save and other machines are left out");
+  else
+    compare(question, asker, answer);
   return answer;
 }
 

@@ -13,12 +13,12 @@ namespace {
 
 constexpr int64_t usual_runs = 400;
 
-TrainingEnd end_of(const GoodputQuestion& question) {
+TrainingEnd end_of(const GoodputQuestion& question, const std::function<void()>& look) {
   const double wall_s =
       has_closed_form(question.plan)
           ? closed_form_s(question.plan)
           : goodput::to_s(
-                goodput::play_runs(question.plan, {question.runs, question.seed, 1, {}}).wall);
+                goodput::play_runs(question.plan, {question.runs, question.seed, 1, look}).wall);
   TrainingEnd end{wall_s / seconds_of_day,
                   question.work_s() / wall_s,
                   question.interval_s(),
@@ -91,8 +91,9 @@ GoodputQuestion FailingTraining::question(Duration step,
   return read_goodput_question(Value(json, file_, ""));
 }
 
-TrainingEnd FailingTraining::end(Duration step, const std::vector<std::string>& settings) const {
-  return end_of(question(step, settings));
+TrainingEnd FailingTraining::end(Duration step, const std::vector<std::string>& settings,
+                                 const std::function<void()>& look) const {
+  return end_of(question(step, settings), look);
 }
 
 std::string FailingTraining::command(Duration step,

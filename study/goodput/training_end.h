@@ -2,6 +2,7 @@
 // goodput` knows the step, the work and the nodes: a layout, or an experiment.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,8 +35,9 @@ class FailingTraining {
   FailingTraining(std::string file_or_json, const std::vector<Known>& known);
   // With a step of this time and further fields, as of `--set`.
   GoodputQuestion question(Duration step, const std::vector<std::string>& settings = {}) const;
-  // By formula where one holds, else the mean of some hundred runs.
-  TrainingEnd end(Duration step, const std::vector<std::string>& settings = {}) const;
+  // By formula where one holds, else the mean of some hundred runs, which what `look` throws ends.
+  TrainingEnd end(Duration step, const std::vector<std::string>& settings = {},
+                  const std::function<void()>& look = {}) const;
   // The command that asks the same.
   std::string command(Duration step, const std::vector<std::string>& settings = {}) const;
 

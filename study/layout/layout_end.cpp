@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/training/memory.h"
+#include "sim/core/stopper.h"
 
 namespace sgdsim {
 namespace {
@@ -46,7 +47,7 @@ TrainingEnd end_of(const LayoutQuestion& question, const FoundLayout& found) {
   std::vector<std::string> settings;
   if (question.training->needs_replicas()) add_replicas(found.layout, settings);
   if (question.training->needs_bytes()) add_copies(question, found, settings);
-  return question.training->end(found.time, settings);
+  return question.training->end(found.time, settings, [&question] { look(question.play.stopper); });
 }
 
 std::string order_of_ends(const LayoutQuestion& question, int64_t compared) {
