@@ -18,7 +18,6 @@ const std::string link_at_a_quarter =
 Json question_about(const Json& step, const Json& degraded) {
   return {{"step", step},
           {"steps", 1000},
-          {"nodes", 16},
           {"failures",
            {{"causes",
              {{{"name", "slow"},

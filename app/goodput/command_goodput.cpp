@@ -40,10 +40,10 @@ int ask(const GoodputCommand& arguments, Streams streams) {
     throw InputError("--out",
                      "is for the points of --axis; of one training write the output of "
                      "--format json to a file");
-  const GoodputQuestion question = goodput_question(arguments.words);
   Interrupt interrupt;
-  const GoodputAnswer answer =
-      answer_goodput(question, threads_of(arguments.words), [&] { interrupt.throw_if_asked(); });
+  const auto look = [&] { interrupt.throw_if_asked(); };
+  const GoodputQuestion question = goodput_question(arguments.words, look);
+  const GoodputAnswer answer = answer_goodput(question, threads_of(arguments.words), look);
   for (const std::string& warning : answer.warnings) streams.log << "sgdsim: " << warning << '\n';
   if (arguments.format == "json")
     streams.out << to_json(question, answer).dump(2) << '\n';

@@ -256,6 +256,7 @@ FailureSource read_failures(const Value& value, const DegradedFactor& factor) {
   source.name = value.json().contains("name") ? given.head.name : value.file();
   source.description = given.head.description;
   source.gpus_per_node = given.gpus_per_node;
+  source.says_gpus_per_node = value.json().contains("gpus_per_node");
   if (given.observed) source.observed_unit_days = given.observed->units * given.observed->days;
   source.lemons = given.lemons;
   if (source.lemons && source.lemons->of_failures < source.lemons->of_units)

@@ -54,6 +54,7 @@ struct FailureSource {
   std::string name;
   std::string description;
   int64_t gpus_per_node = 8;
+  bool says_gpus_per_node = false;
   double observed_unit_days = 0;  // 0: not said
   std::optional<LemonShare> lemons = {};
   std::vector<FailureCause> causes;
@@ -87,7 +88,8 @@ FailureSource load_failures(const Value& value, const DegradedFactor& factor = {
 // InputError names the field `where` if a cause counts units of which the machine says nothing.
 std::vector<goodput::Cause> causes_on(const FailureSource& source, const FailingMachine& machine,
                                       const FailureDefaults& defaults, const std::string& where);
-// Stops per node and day, those of leaves and links included where the machine has them.
+// Stops and corruptions per node and day, those of leaves and links included where the machine has
+// them.
 double stops_per_node_day(const std::vector<goodput::Cause>& causes, int64_t nodes);
 
 }  // namespace sgdsim

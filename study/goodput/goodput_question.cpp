@@ -118,10 +118,13 @@ Fields step_fields(QuestionFields& o) {
 }
 
 Fields machine_fields(QuestionFields& o) {
-  return {Field("nodes", o.nodes, "how many; a node is replaced as a whole").from(1, most_nodes),
+  return {Field("nodes", o.nodes,
+                "how many; a node is replaced as a whole; an experiment is simulated on as many")
+              .from(1, most_nodes)
+              .otherwise("those of the step that is simulated"),
           Field("gpus_per_node", o.gpus_per_node, "GPUs of a node")
               .from(1, 10'000)
-              .otherwise("that of the source of failures"),
+              .otherwise("that of the step that is simulated, or of the source of failures"),
           Field("links_per_node", o.links_per_node, "for causes that count links")
               .from(1, 10'000)
               .otherwise("none"),
@@ -235,11 +238,25 @@ void take_planned(const QuestionFields& given, const Value& value, goodput::Plan
         span_text(plan.planned_s + plan.restart_s) + " with its restart leaves no time to work");
 }
 
-void take_machine(const QuestionFields& given, const Value& value, GoodputQuestion& question) {
-  if (!given.nodes) value.fail("needs `nodes`, how many, as 2000");
-  question.machine = {*given.nodes, given.gpus_per_node.value_or(question.source.gpus_per_node),
-                      given.links_per_node, given.nodes_per_leaf};
-  question.plan.nodes = question.machine.nodes;
+// A step that is simulated says what it runs on, in whatever nodes failures were counted.
+void take_machine(const QuestionFields& given, const Value& value, const StepSource& step,
+                  GoodputQuestion& question) {
+  const auto& simulated = step.machine();
+  if (!given.nodes && !simulated) value.fail("needs `nodes`, how many, as 2000");
+  if (simulated && given.gpus_per_node && *given.gpus_per_node != simulated->gpus_per_node)
+    value.child("gpus_per_node")
+        .fail("the step is simulated on nodes of " + std::to_string(simulated->gpus_per_node) +
+              " GPUs: leave it out, or give the step another cluster");
+  FailingMachine& machine = question.machine;
+  machine = {given.nodes.value_or(1), given.gpus_per_node.value_or(question.source.gpus_per_node),
+             given.links_per_node, given.nodes_per_leaf};
+  if (simulated) {
+    machine.nodes = simulated->nodes;
+    machine.gpus_per_node = simulated->gpus_per_node;
+  } else if (!given.gpus_per_node && !question.source.says_gpus_per_node) {
+    question.assumed.push_back("gpus_per_node: " + std::to_string(machine.gpus_per_node));
+  }
+  question.plan.nodes = machine.nodes;
 }
 
 void check_causes(const Value& failures, const goodput::Plan& plan) {
@@ -265,7 +282,7 @@ void take_failures(const QuestionFields& given, const Value& value, StepSource& 
         "often");
   question.source = load_failures(*given.failures,
                                   [&](const Value& degraded) { return step.factor_of(degraded); });
-  take_machine(given, value, question);
+  take_machine(given, value, step, question);
   question.defaults.rate_factor = given.rate_factor;
   question.defaults.repair_s = given.repair ? given.repair->s : seconds_of_day;
   question.plan.spares = given.spares;
@@ -313,14 +330,15 @@ void choose_interval(GoodputQuestion& question) {
 
 Json schema_of_goodput_questions() { return schema_of_record<QuestionFields>(); }
 
-GoodputQuestion read_goodput_question(const Value& value) {
+GoodputQuestion read_goodput_question(const Value& value, const std::function<void()>& look) {
   const auto given = read_record<QuestionFields>(value);
   if (!given.step)
     value.fail("needs `step`: its time, as \"8.2 s\", or an experiment or layout to simulate");
   GoodputQuestion question;
   question.name = given.head.name.empty() ? value.file() : given.head.name;
   goodput::Plan& plan = question.plan;
-  StepSource step = StepSource::read(*given.step);
+  const auto nodes = given.nodes ? std::optional(value.child("nodes")) : std::nullopt;
+  StepSource step = StepSource::read(*given.step, nodes, look);
   plan.step_s = step.step_s();
   question.step_from = step.from();
   plan.steps = steps_of(given, value);

@@ -2,6 +2,7 @@
 // that costs.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,7 +53,8 @@ struct GoodputQuestion {
 };
 
 // InputError with file, field and what to type, also for runs that would never end.
-GoodputQuestion read_goodput_question(const Value& value);
+// `look`: called now and then while a step is simulated; what it throws ends that.
+GoodputQuestion read_goodput_question(const Value& value, const std::function<void()>& look = {});
 Json schema_of_goodput_questions();
 
 // Sets it where the question leaves it open.

@@ -28,11 +28,12 @@ GoodputSweep::GoodputSweep(const GoodputWords& words)
   check_fields();
 }
 
-GoodputQuestion GoodputSweep::question_with(const Json& values) const {
+GoodputQuestion GoodputSweep::question_with(const Json& values,
+                                            const std::function<void()>& look) const {
   Json json = base_;
   for (const Axis& axis : points_.axes())
     set_field(json, axis.steps(), values[axis.field()], axis.where());
-  return read_goodput_question(Value(json, file_, ""));
+  return read_goodput_question(Value(json, file_, ""), look);
 }
 
 // All points have the same fields: the first one whose values are taken shows that there are such.
@@ -84,7 +85,7 @@ AnsweredPoint GoodputSweep::answer(int64_t number, const std::function<void()>& 
   return points_.answered(
       "sgdsim/goodput-point/1", number, titles().size(),
       [&](const Json& values, AnsweredPoint& point) {
-        const GoodputQuestion question = question_with(values);
+        const GoodputQuestion question = question_with(values, look);
         const GoodputAnswer answer = answer_goodput(question, threads_of(words_), look);
         point.answer = to_json(question, answer);
         point.warnings = answer.warnings;

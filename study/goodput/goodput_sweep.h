@@ -23,7 +23,7 @@ class GoodputSweep {
   AnsweredPoint answer(int64_t number, const std::function<void()>& look) const;
 
  private:
-  GoodputQuestion question_with(const Json& values) const;
+  GoodputQuestion question_with(const Json& values, const std::function<void()>& look = {}) const;
   void check_fields() const;
   void refuse_unknown(const std::string& sentence) const;
   bool asks(const std::string& field) const;

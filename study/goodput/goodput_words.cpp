@@ -107,7 +107,8 @@ Json goodput_json(const GoodputWords& words, std::string& file) {
     const std::string option = written_option(one.field);
     if (!text.empty())
       set_field(json, sgdsim::steps_of(one.field, option),
-                one.is_text ? Json(text) : value_in(text, option), option);
+                one.is_text && !text.starts_with('{') ? Json(text) : value_in(text, option),
+                option);
   }
   apply_settings(json, {rest, settings.end()});
   if (!json.is_object())
@@ -115,10 +116,10 @@ Json goodput_json(const GoodputWords& words, std::string& file) {
   return json;
 }
 
-GoodputQuestion goodput_question(const GoodputWords& words) {
+GoodputQuestion goodput_question(const GoodputWords& words, const std::function<void()>& look) {
   std::string file = "options";
   const Json json = goodput_json(words, file);
-  return read_goodput_question(Value(json, file, ""));
+  return read_goodput_question(Value(json, file, ""), look);
 }
 
 int threads_of(const GoodputWords& words) {
@@ -133,7 +134,7 @@ Answer answer_goodput(const Value& asked, const Watch& watch) {
     return answer_points(sweep.points(),
                          [&](int64_t number) { return sweep.answer(number, watch); });
   }
-  const GoodputQuestion question = goodput_question(words);
+  const GoodputQuestion question = goodput_question(words, watch);
   const GoodputAnswer answer = answer_goodput(question, threads_of(words), watch);
   return {to_json(question, answer), answer.warnings};
 }

@@ -33,7 +33,7 @@ struct GoodputWords {
 Fields goodput_fields(GoodputWords& words);
 // The question that the words are, not yet read; `file` is where it stands, if it does.
 Json goodput_json(const GoodputWords& words, std::string& file);
-GoodputQuestion goodput_question(const GoodputWords& words);
+GoodputQuestion goodput_question(const GoodputWords& words, const std::function<void()>& look = {});
 int threads_of(const GoodputWords& words);
 
 // sgdsim/goodput/1, or with `axis` a list of sgdsim/goodput-point/1.

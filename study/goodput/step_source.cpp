@@ -10,6 +10,7 @@
 #include "sim/net/stuck.h"
 #include "study/beside.h"
 #include "study/goodput/spans.h"
+#include "study/import/profile_trace.h"
 #include "study/layout/layout_answer.h"
 #include "study/layout/layout_files.h"
 #include "study/layout/usual_reach.h"
@@ -18,11 +19,13 @@
 #include "study/step/experiment.h"
 #include "study/step/override.h"
 #include "study/step/simulated.h"
+#include "traces/trace_file.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr double least_step_s = 1e-9;
+constexpr int64_t most_nodes_of_step = 10'000'000;
 
 std::vector<std::string> settings_in(Object& fields) {
   std::vector<std::string> settings;
@@ -32,17 +35,82 @@ std::vector<std::string> settings_in(Object& fields) {
 }
 
 double experiment_step_s(const ResolvedExperiment& resolved,
-                         const std::vector<std::string>& settings) {
+                         const std::vector<std::string>& settings,
+                         const std::function<void()>& look) {
   const Experiment experiment = read_experiment(with_settings(resolved, settings));
-  Stopper stopper([] {});
+  Stopper stopper(look);
   const StepResult result = simulated(experiment, nullptr, &stopper);
   return result.total().s() / static_cast<double>(result.iterations.size());
 }
 
-ResolvedExperiment experiment_of(const Value& value, const std::vector<std::string>& settings) {
-  if (value.json().is_string())
-    return resolve_experiment(beside(value.file(), value.text()), settings);
-  return resolve_experiment(value, settings);
+// A name that ships, or the file as it is found from here.
+std::string place_beside(const Value& value, bool ships) {
+  return ships ? value.text() : beside(value.file(), value.text());
+}
+
+bool is_trace_file(const std::string& place) {
+  return !is_profile(place) &&
+         Document::read(place).root().json().value("schema", Json()) == trace_schema;
+}
+
+struct ExperimentStep {
+  Value experiment;
+  std::string cluster = {};  // in place of its own; empty: its own
+  std::vector<std::string> settings = {};
+};
+
+ExperimentStep experiment_in(const Value& step) {
+  if (step.json().is_string()) return {step};
+  Object of(step);
+  ExperimentStep said{of.at("experiment")};
+  if (const auto cluster = of.find("cluster"))
+    said.cluster = place_beside(*cluster, shipped_cluster(cluster->text()).has_value());
+  said.settings = settings_in(of);
+  of.done();
+  return said;
+}
+
+ResolvedExperiment resolved_of(const ExperimentStep& said) {
+  const Value& of = said.experiment;
+  if (!of.json().is_string()) return resolve_experiment(of, said.settings);
+  const bool ships = shipped_trace(of.text()).has_value();
+  const std::string place = place_beside(of, ships);
+  const bool has_cluster =
+      !said.cluster.empty() ||
+      std::any_of(said.settings.begin(), said.settings.end(),
+                  [](const std::string& one) { return one.starts_with("cluster="); });
+  if (!has_cluster && (ships || is_trace_file(place)))
+    of.fail("is a trace: say on which cluster, as {\"experiment\": \"" + of.text() +
+            "\", \"cluster\": \"dgx1_v100_2\"}");
+  return resolve_experiment(place, said.settings, said.cluster);
+}
+
+StepMachine machine_with(int64_t gpus, const Cluster& cluster) {
+  const int64_t of_node = std::clamp<int64_t>(cluster.workers_per_node, 1, gpus);
+  return {(gpus + of_node - 1) / of_node, of_node};
+}
+
+StepMachine machine_of(const ResolvedExperiment& resolved) {
+  const Cluster cluster = read_experiment(resolved).cluster;
+  return machine_with(cluster.network.workers(), cluster);
+}
+
+// Data-parallel steps are of as many nodes as their cluster has.
+ResolvedExperiment on_nodes(ResolvedExperiment resolved, StepMachine& machine, const Value& nodes) {
+  const int64_t count = nodes.whole(1, most_nodes_of_step);
+  if (count == machine.nodes) return resolved;
+  const std::string is = "the step is simulated on " + std::to_string(machine.nodes) + " nodes";
+  if (resolved.recorded) nodes.fail(is + ", on which it was recorded: leave `nodes` out");
+  try {
+    resolved = with_settings(resolved, {"cluster.nodes=" + std::to_string(count)});
+    machine = machine_of(resolved);
+  } catch (const InputError& error) {
+    nodes.fail(is + ", and cannot be on " + std::to_string(count) + ": " + error.what());
+  }
+  if (machine.nodes != count)
+    nodes.fail(is + ", and stays so where cluster.nodes is " + std::to_string(count) +
+               ": leave `nodes` out");
+  return resolved;
 }
 
 // A layout and what it is on.
@@ -88,13 +156,16 @@ LayoutStep layout_of(Object& fields) {
   return step;
 }
 
-double layout_step_s(LayoutStep step, double gpu_speed, int64_t replicas_away, bool is_played) {
+double layout_step_s(LayoutStep step, double gpu_speed, int64_t replicas_away, bool is_played,
+                     const std::function<void()>& look) {
   if (replicas_away >= step.layout.replicas)
     throw InputError("", "the layout has " + std::to_string(step.layout.replicas) + " replicas");
   step.layout.replicas -= replicas_away;
   step.question.space.gpus = step.layout.gpus();
   step.question.space.batch = step.layout.batch();
   if (is_played) step.question.fidelity = Fidelity::message;
+  Stopper stopper(look);
+  step.question.play.stopper = &stopper;
   if (gpu_speed != 1) {
     const Json slow = {{"slow", {{{"worker", 0}, {"factor", 1 / gpu_speed}}}}};
     step.question.play.workers = read_workers(Value(slow, "degraded", ""));
@@ -102,49 +173,77 @@ double layout_step_s(LayoutStep step, double gpu_speed, int64_t replicas_away, b
   return price_layout(step.question, step.layout, false).best.front().step.time.s();
 }
 
-bool is_a_path(const std::string& text) { return text.ends_with(".json"); }
+// A layout is of so many GPUs; more replicas are another one, with more samples in a step.
+void check_nodes(const LayoutStep& step, const StepMachine& machine, const Value& nodes) {
+  const int64_t count = nodes.whole(1, most_nodes_of_step);
+  if (count == machine.nodes) return;
+  std::string sentence = "the layout is one of " +
+                         std::to_string(machine.nodes * machine.gpus_per_node) + " GPUs, " +
+                         std::to_string(machine.nodes) + " nodes: leave `nodes` out";
+  const int64_t of_replica = step.layout.gpus() / step.layout.replicas;
+  const int64_t gpus = count * machine.gpus_per_node;
+  if (gpus % of_replica == 0) {
+    Layout wider = step.layout;
+    wider.replicas = gpus / of_replica;
+    sentence += ", or say the layout of " + std::to_string(count) + " nodes, as \"" +
+                to_text(wider) + "\", which has " + std::to_string(wider.batch()) +
+                " samples a step in place of " + std::to_string(step.layout.batch());
+  }
+  nodes.fail(sentence);
+}
+
+bool is_a_time(const Value& step) {
+  const std::string text = step.text();
+  return !text.ends_with(".json") && !shipped_trace(text);
+}
 
 }  // namespace
 
-StepSource StepSource::read(const Value& value) {
+StepSource StepSource::read(const Value& step, const std::optional<Value>& nodes,
+                            const std::function<void()>& look) {
   StepSource source;
-  const bool is_text = value.json().is_string();
-  if (is_text && !is_a_path(value.text())) {
-    source.step_s_ = span_of(value);
-  } else if (!is_text && value.json().is_object() && value.json().contains("layout")) {
-    Object of(value);
-    const LayoutStep step = layout_of(of);
-    of.done();
-    source.is_layout_ = true;
-    source.from_ = "layout " + to_text(step.layout) + " of " + step.question.model.name;
-    source.simulate_ = [step](const Play& play) {
-      return layout_step_s(step, play.gpu_speed, play.replicas_away, play.is_played);
-    };
-    source.step_s_ = source.simulate_({});
-  } else {
-    std::vector<std::string> settings;
-    std::optional<Value> experiment;
-    if (is_text) {
-      experiment = value;
-    } else {
-      Object of(value);
-      experiment = of.at("experiment");
-      settings = settings_in(of);
-      of.done();
-    }
-    const ResolvedExperiment resolved = experiment_of(*experiment, settings);
-    source.from_ =
-        "experiment " + (experiment->json().is_string() ? experiment->text() : value.path());
-    source.simulate_ = [resolved](const Play& play) {
-      std::vector<std::string> changes = play.settings;
-      if (play.gpu_speed != 1)
-        changes.push_back(slow_worker_setting(resolved.json, 1 / play.gpu_speed));
-      return experiment_step_s(resolved, changes);
-    };
-    source.step_s_ = source.simulate_({});
-  }
-  if (source.step_s_ < least_step_s) value.fail("expected a step of at least 1 ns");
+  const Json& json = step.json();
+  if (json.is_string() && is_a_time(step))
+    source.step_s_ = span_of(step);
+  else if (json.is_object() && json.contains("layout"))
+    source.read_layout(step, nodes, look);
+  else
+    source.read_experiment_of(step, nodes, look);
+  if (source.simulate_) source.step_s_ = source.simulate_({});
+  if (source.step_s_ < least_step_s) step.fail("expected a step of at least 1 ns");
   return source;
+}
+
+void StepSource::read_layout(const Value& value, const std::optional<Value>& nodes,
+                             const std::function<void()>& look) {
+  Object of(value);
+  const LayoutStep step = layout_of(of);
+  of.done();
+  is_layout_ = true;
+  from_ = "layout " + to_text(step.layout) + " of " + step.question.model.name;
+  machine_ = machine_with(step.layout.gpus(), step.question.cluster.cluster);
+  if (nodes) check_nodes(step, *machine_, *nodes);
+  simulate_ = [step, look](const Play& play) {
+    return layout_step_s(step, play.gpu_speed, play.replicas_away, play.is_played, look);
+  };
+}
+
+void StepSource::read_experiment_of(const Value& value, const std::optional<Value>& nodes,
+                                    const std::function<void()>& look) {
+  const ExperimentStep said = experiment_in(value);
+  ResolvedExperiment resolved = resolved_of(said);
+  from_ =
+      "experiment " + (said.experiment.json().is_string() ? said.experiment.text() : value.path());
+  if (!resolved.recorded || !said.cluster.empty()) {
+    machine_ = machine_of(resolved);
+    if (nodes) resolved = on_nodes(std::move(resolved), *machine_, *nodes);
+  }
+  simulate_ = [resolved, look](const Play& play) {
+    std::vector<std::string> changes = play.settings;
+    if (play.gpu_speed != 1)
+      changes.push_back(slow_worker_setting(resolved.json, 1 / play.gpu_speed));
+    return experiment_step_s(resolved, changes, look);
+  };
 }
 
 StepSource::Play StepSource::play_of(const Value& value) const {

@@ -24,14 +24,25 @@ struct Degraded {
 };
 Fields fields_of(Degraded& degraded);
 
+// What a step that is simulated runs on.
+struct StepMachine {
+  int64_t nodes = 1;
+  int64_t gpus_per_node = 1;
+};
+
 class StepSource {
  public:
-  // "8.2 s", the path of an experiment, {"experiment": ..., "set": [...]}, or
-  // {"layout": ..., "model": ..., "cluster": ...}.
-  static StepSource read(const Value& step);
+  // "8.2 s", the path of an experiment, {"experiment": ..., "cluster": ..., "set": [...]}, or
+  // {"layout": ..., "model": ..., "cluster": ...}. With `nodes` an experiment is simulated on as
+  // many; InputError there if it cannot be. `look` is called now and then; what it throws ends
+  // simulations.
+  static StepSource read(const Value& step, const std::optional<Value>& nodes,
+                         const std::function<void()>& look);
 
   double step_s() const { return step_s_; }
   const std::string& from() const { return from_; }  // for people; empty: a number
+  // Nothing for a number, and for a recorded step of which nobody says where it ran.
+  const std::optional<StepMachine>& machine() const { return machine_; }
 
   // How many times as long a step takes with {"gpu": 0.5}, one GPU at half of its speed; {"link":
   // [A, B], "bandwidth": 0}, a link at a part of its bandwidth, or gone; {"vertex": A, "bandwidth":
@@ -47,9 +58,14 @@ class StepSource {
     bool is_played = false;  // a layout: at fidelity message, in which GPUs may differ
   };
   Play play_of(const Value& degraded) const;
+  void read_layout(const Value& step, const std::optional<Value>& nodes,
+                   const std::function<void()>& look);
+  void read_experiment_of(const Value& step, const std::optional<Value>& nodes,
+                          const std::function<void()>& look);
 
   double step_s_ = 0;
   std::string from_;
+  std::optional<StepMachine> machine_;
   bool is_layout_ = false;
   std::function<double(const Play&)> simulate_;  // nothing where it is a number
   std::map<std::string, double> remembered_;

@@ -5,7 +5,8 @@
 
 namespace sgdsim {
 
-StepSource StepSource::read(const Value& value) {
+StepSource StepSource::read(const Value& value, const std::optional<Value>&,
+                            const std::function<void()>&) {
   StepSource source;
   source.step_s_ = span_of(value);
   if (source.step_s_ < 1e-9) value.fail("expected a step of at least 1 ns");
