@@ -1,9 +1,11 @@
 // What a question of `sgdsim goodput` leaves open, and who answers it: nodes and GPUs that the step
-// is simulated on.
+// is simulated on, saves that reach back beyond corruption, numbers as people write them.
 #include <doctest/doctest.h>
 
+#include "models/goodput/closed_forms.h"
 #include "sim/core/error.h"
-#include "study/goodput/goodput_question.h"
+#include "study/goodput/goodput_answer.h"
+#include "study/goodput/plan_formulas.h"
 #include "tests/run_program.h"
 
 namespace sgdsim::goodput_machine {
@@ -38,11 +40,31 @@ bool has(const std::string& text, const std::string& word) {
   return text.find(word) != std::string::npos;
 }
 
+bool is_assumed(const GoodputQuestion& question, const std::string& word) {
+  for (const std::string& one : question.assumed)
+    if (has(one, word)) return true;
+  return false;
+}
+
 double step_on_nodes_s(int64_t nodes) {
   const Ran ran = run_sgdsim(
       {"run", googlenet, "--set", "cluster.nodes=" + std::to_string(nodes), "--format", "json"});
   REQUIRE(ran.exit_code == 0);
   return Json::parse(ran.out)["metrics"]["iteration_us"]["mean"].get<double>() / 1e6;
+}
+
+// The whole job is corrupted so often a day, and that is detected two hours later.
+Json corrupted(double per_day, const Json& save) {
+  Json json = ten_days("1 s");
+  json["nodes"] = 10;
+  json["save"] = save;
+  json["failures"] = {{"causes",
+                       {{{"name", "flip"},
+                         {"unit", "job"},
+                         {"per_day", per_day},
+                         {"effect", "corrupt"},
+                         {"detect", "2 h"}}}}};
+  return json;
 }
 
 }  // namespace
@@ -83,6 +105,78 @@ TEST_CASE("goodput machine: a layout says its nodes, and a trace needs a cluster
   for (const char* word : {"/step", "is a trace", "\"cluster\""}) CHECK(has(trace, word));
   const Json on_cluster = {{"experiment", "resnet50_v100"}, {"cluster", "dgx1_v100_2"}};
   CHECK(question_of(ten_days(on_cluster)).gpus() == 16);
+}
+
+// One corruption in ten days: until it is detected 2 h, and half of an interval of 1 h before it.
+// Exactly, with M = 240 h: (240 + 2) (e^(1/240) - 1) = 1.01044 of the work, and 240 saves of 1 s.
+TEST_CASE("goodput machine: as many saves are kept as corruption needs") {
+  const Json json = corrupted(0.1, {{"stall", "1 s"}, {"interval", "1 h"}});
+  const GoodputQuestion question = question_of(json);
+  CHECK(is_assumed(question, "save.keep: 3 saves"));
+  const GoodputAnswer answer = answer_goodput(question, 2, [] {});
+  CHECK(goodput::to_s(answer.runs.wall) / 86'400 ==
+        doctest::Approx(10.1044 + 240. / 86'400).epsilon(0.003));
+  CHECK(answer.mean_to_stop_s == doctest::Approx(864'000));
+  CHECK(answer.warnings.empty());
+  // The best interval is that of a failure every ten days: about sqrt(2 x 1 s x 864,000 s).
+  const GoodputQuestion best = question_of(corrupted(0.1, {{"stall", "1 s"}}));
+  CHECK(best.plan.interval == doctest::Approx(1'314).epsilon(0.01));
+  // Two hours in saves of 1 h and 1 s are two at most, so that the third before is good.
+  const Json kept = corrupted(0.1, {{"stall", "1 s"}, {"interval", "1 h"}, {"keep", 1}});
+  const GoodputAnswer lost = answer_goodput(question_of(kept), 2, [] {});
+  REQUIRE(!lost.warnings.empty());
+  CHECK(has(lost.warnings.front(), "save.keep=3"));
+}
+
+// Ten times in ten days, each of which loses all: e^10 / 10 times the work.
+TEST_CASE("goodput machine: corruption that loses all work again and again never ends") {
+  const std::string refusal =
+      refusal_to(corrupted(1, {{"stall", "1 s"}, {"interval", "1 h"}, {"keep", 1}}));
+  CAPTURE(refusal);
+  for (const char* word : {"never ends", "corruption", "at least 3", "10"})
+    CHECK(has(refusal, word));
+  CHECK(refusal_to(corrupted(1, {{"stall", "1 s"}, {"interval", "1 h"}})) == "");
+}
+
+TEST_CASE("goodput machine: downtimes that nothing hits") {
+  CHECK(goodput::Downtimes{{}, true, 1, 5}.mean(100) == 5);
+  CHECK(goodput::Downtimes{{{0.5, 10}}, false, 0.5, 3}.mean(100) == doctest::Approx(8));
+  // Half of the failures have a restart of 10 that failures hit: 100 (e^0.1 - 1) = 10.517.
+  CHECK(goodput::Downtimes{{{0.5, 10}}, true, 0.5, 3}.mean(100) ==
+        doctest::Approx(0.5 * 10.517 + 3).epsilon(1e-4));
+}
+
+TEST_CASE("goodput machine: what is said once more, or not at all") {
+  Json json = ten_days("1 s");
+  json["nodes"] = 10;
+  CHECK(!is_assumed(question_of(json), "gpus_per_node"));  // its source says 8
+  json["steps"] = "10k";
+  CHECK(question_of(json).plan.steps == 10'000);
+  json["steps"] = "10x";
+  CHECK(has(refusal_to(json), "/steps"));
+  json["steps"] = 1'000;
+  json["failures"] = {{"causes", {{{"name", "a"}, {"unit", "gpu"}, {"per_day", 0.1}}}}};
+  CHECK(is_assumed(question_of(json), "gpus_per_node: 8"));
+  json["failures"] = {
+      {"causes", {{{"name", "a"}, {"unit", "job"}, {"law", {{"recorded", {"1 min"}}}}}}}};
+  json["rate_factor"] = 2;
+  const std::string refusal = refusal_to(json);
+  CHECK(has(refusal, "/rate_factor"));
+  CHECK(has(refusal, "recorded times"));
+}
+
+// A leaf switch takes its 16 nodes along, and with them both copies where pairs are neighbours.
+TEST_CASE("goodput machine: copies of neighbours die with their leaf") {
+  Json json = ten_days("1 s");
+  json["nodes"] = 64;
+  json["nodes_per_leaf"] = 16;
+  json["failures"] = {{"causes", {{{"name", "a"}, {"unit", "leaf"}, {"per_day", 0.1}}}}};
+  json["save"]["store"] = {{"every", 10}, {"stall", "1 s"}};
+  CHECK(question_of(json).plan.causes[0].memory_survives);
+  json["save"]["copies_in_leaf"] = true;
+  CHECK(!question_of(json).plan.causes[0].memory_survives);
+  json["save"].erase("store");
+  CHECK(has(refusal_to(json), "copies_in_leaf"));
 }
 
 }  // namespace sgdsim::goodput_machine

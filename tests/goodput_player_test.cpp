@@ -307,6 +307,8 @@ TEST_CASE(
   corrupt.keep = 3;
   run = play(corrupt, 1, 0);
   CHECK(part_h(run, Part::recomputed) == doctest::Approx(4.75));
+  corrupt.keep = 0;  // all are kept
+  CHECK(part_h(play(corrupt, 1, 0), Part::recomputed) == doctest::Approx(4.75));
   corrupt.keep = 2;  // gone: from the beginning
   CHECK(part_h(play(corrupt, 1, 0), Part::recomputed) == doctest::Approx(6.75));
 

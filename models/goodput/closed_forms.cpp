@@ -92,7 +92,7 @@ double best_interval(double save, double mean_to_failure) {
 // A restart begins again where a failure hits it, of whatever kind that one is: with p_k and R_k
 // the parts and times, M + mean = M / sum(p_k exp(-R_k / M)).
 double Downtimes::mean(double mean_to_failure) const {
-  if (parts_and_times.empty()) return 0;
+  if (parts_and_times.empty()) return safe_time;
   double sum = 0;
   double ends = 0;   // chance that a restart ends
   double fails = 0;  // the rest, which may be tiny
@@ -101,7 +101,9 @@ double Downtimes::mean(double mean_to_failure) const {
     ends += part * std::exp(-time / mean_to_failure);
     fails -= part * std::expm1(-time / mean_to_failure);
   }
-  return can_fail ? mean_to_failure * fails / ends : sum;
+  if (!can_fail) return sum + safe_time;
+  const double exposed = mean_to_failure * fails / ends;
+  return safe_part > 0 ? (1 - safe_part) * exposed + safe_time : exposed;
 }
 
 double wall_per_work(double interval, const SaveTimes& save, const Downtimes& down,

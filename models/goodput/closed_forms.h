@@ -33,6 +33,10 @@ struct SaveTimes {
 struct Downtimes {
   std::vector<std::pair<double, double>> parts_and_times;
   bool can_fail = true;
+  // Further ways that nothing can hit, whatever `can_fail` says: their part of all failures, and
+  // the sum of their parts times their times.
+  double safe_part = 0;
+  double safe_time = 0;
   // The mean time between the end of work and work again, with failures in between.
   double mean(double mean_to_failure) const;
 };

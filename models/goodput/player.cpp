@@ -237,7 +237,7 @@ class Job {
     const Timed found = corrupt_.take();
     const int64_t durable = work_.durable_segment();
     const int64_t good = std::min(found.number, durable);
-    go_back_to(durable - good < plan_.keep ? good : 0);
+    go_back_to(plan_.keep == 0 || durable - good < plan_.keep ? good : 0);
     if (doing_ != Doing::running) return;
     ++failures_;
     begin(Doing::restarting, plan_.restart_s);

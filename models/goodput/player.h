@@ -86,7 +86,7 @@ struct Plan {
   double store_durable_s = 0;
   int64_t nodes = 1;
   int64_t copy_group = 1;  // nodes that hold copies of each other's memory, where store_every > 0
-  int64_t keep = 1;        // saves that are kept, for what is detected late
+  int64_t keep = 1;        // saves that are kept, for what is detected late; 0: all
   double restart_s = 0;
   double node_restart_s = 0;   // on a new node
   double store_restart_s = 0;  // further, where the store is read instead of memory

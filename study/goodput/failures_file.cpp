@@ -323,7 +323,7 @@ std::vector<goodput::Cause> causes_on(const FailureSource& source, const Failing
 double stops_per_node_day(const std::vector<goodput::Cause>& causes, int64_t nodes) {
   double rate = 0;
   for (const goodput::Cause& cause : causes)
-    if (cause.effect == goodput::Effect::stop && cause.at_s.empty() &&
+    if (cause.effect != goodput::Effect::slow && cause.at_s.empty() &&
         cause.mean_s < goodput::never_s)
       rate += cause.rate();
   return rate * seconds_of_day / static_cast<double>(nodes);

@@ -103,6 +103,16 @@ void warn_of_interval(const GoodputQuestion& question, GoodputAnswer& answer) {
   }
 }
 
+void warn_of_lost_work(const GoodputQuestion& question, GoodputAnswer& answer) {
+  constexpr double seldom = 1e-3;
+  if (lost_works(question.plan) < seldom) return;
+  answer.warnings.push_back(
+      "corruption may be older than all saves that are kept (save.keep is " +
+      std::to_string(question.plan.keep) + ", one every " + span_text(question.interval_s()) +
+      "), and all work is lost then, " + rounded(lost_works(question.plan), 2) +
+      " times in the mean; say --set save.keep=" + std::to_string(saves_to_keep(question.plan)));
+}
+
 struct LeverField {
   const char* field;
   // Its value, which a change multiplies; nothing where the question has none.
@@ -224,11 +234,10 @@ SourceAnswer with_source(GoodputQuestion question, const FailureSource& source,
                          const Asker& asker) {
   std::vector<goodput::Cause> causes =
       causes_on(source, question.machine, question.defaults, source.name);
+  SourceAnswer answer{source.name, stops_per_node_day(causes, question.machine.nodes), 0, 0};
   for (const goodput::Cause& cause : question.plan.causes)  // that do not stop it
     if (cause.effect != goodput::Effect::stop) causes.push_back(cause);
   question.plan.causes = std::move(causes);
-  SourceAnswer answer{source.name, stops_per_node_day(question.plan.causes, question.machine.nodes),
-                      0, 0};
   choose_interval(question);
   if (!can_save_and_end(question.plan)) {
     answer.wall_s = std::numeric_limits<double>::infinity();
@@ -338,6 +347,7 @@ GoodputAnswer answer_goodput(GoodputQuestion question, int threads,
                               std::to_string(affordable) + " were played");
   const int64_t most_compared = std::clamp(question.runs, tried_runs, compared_runs);
   asker.compared = std::clamp(affordable / 20, tried_runs, most_compared);
+  warn_of_lost_work(question, answer);
   answer.runs = asker.play(question.plan, std::min(affordable, question.runs), question.seed);
   answer.interval = advise_interval(question.plan);
   answer.progress = follow_progress(question, answer.runs, asker);

@@ -80,7 +80,7 @@ Json schema_of_failures_or_name() { return any_of({text_schema(), reference("../
 struct QuestionFields {
   FileHead head;
   std::optional<Value> step;
-  std::optional<int64_t> steps;
+  std::optional<Value> steps;
   std::string tokens;
   std::string tokens_per_step;
   std::optional<int64_t> nodes;
@@ -105,6 +105,12 @@ struct QuestionFields {
   std::string formula;
 };
 
+Json schema_of_steps() {
+  int64_t steps = 1;
+  return any_of(
+      {Field("steps", steps, "how many").from(1, goodput::most_steps).schema(), text_schema()});
+}
+
 Fields step_fields(QuestionFields& o) {
   return {Field("step", o.step,
                 "the time of a step, as \"8.2 s\"; the path of an experiment; an object with an "
@@ -112,7 +118,7 @@ Fields step_fields(QuestionFields& o) {
               .like([] {
                 return any_of({text_schema(), any_object_schema()});
               }),
-          Field("steps", o.steps, "how many").from(1, goodput::most_steps),
+          Field("steps", o.steps, "how many, as 500000 or \"500k\"").like(schema_of_steps),
           {"tokens", o.tokens, "in place of `steps`, with `tokens_per_step`: 15T"},
           {"tokens_per_step", o.tokens_per_step, "of all GPUs together: 16M"}};
 }
@@ -170,11 +176,19 @@ Fields fields_of(QuestionFields& o) {
 
 // ---- what that means
 
+// "500k" as people write tokens.
+int64_t whole_steps(const Value& steps) {
+  if (!steps.json().is_string()) return steps.whole(1, goodput::most_steps);
+  const int64_t count = parse_tokens(steps.text(), steps.where(), "steps");
+  if (count > goodput::most_steps) steps.fail("more than 10^12 steps");
+  return count;
+}
+
 int64_t steps_of(const QuestionFields& given, const Value& value) {
   const bool by_tokens = !given.tokens.empty() || !given.tokens_per_step.empty();
   if (given.steps && by_tokens)
     value.child("steps").fail("give `steps`, or `tokens` and `tokens_per_step`, not both");
-  if (given.steps) return *given.steps;
+  if (given.steps) return whole_steps(*given.steps);
   if (given.tokens.empty() || given.tokens_per_step.empty())
     value.fail(
         "needs `steps`, as 500000, or `tokens` and `tokens_per_step`, as \"15T\" and \"16M\"");
@@ -274,6 +288,15 @@ void check_causes(const Value& failures, const goodput::Plan& plan) {
         " units with a Weibull law: at most 2000000; count them by node, or as one `job`");
 }
 
+void check_rate_factor(const QuestionFields& given, const Value& value, const goodput::Plan& plan) {
+  if (given.rate_factor == 1) return;
+  for (const goodput::Cause& cause : plan.causes)
+    if (!cause.at_s.empty())
+      value.child("rate_factor")
+          .fail("multiplies rates, and \"" + cause.name +
+                "\" has recorded times, which stay as they are: leave it out, or change them");
+}
+
 void take_failures(const QuestionFields& given, const Value& value, StepSource& step,
                    GoodputQuestion& question) {
   if (!given.failures)
@@ -290,7 +313,19 @@ void take_failures(const QuestionFields& given, const Value& value, StepSource& 
     question.assumed.emplace_back("repair: 1 day until a node that failed is back");
   question.plan.causes =
       causes_on(question.source, question.machine, question.defaults, value.where());
+  if (given.save && given.save->copies_in_leaf)
+    for (goodput::Cause& cause : question.plan.causes)
+      if (cause.nodes >= question.plan.copy_group && cause.nodes > 1) cause.memory_survives = false;
   check_causes(*given.failures, question.plan);
+  check_rate_factor(given, value, question.plan);
+}
+
+// How many are kept where the question does not say.
+void tell_kept_saves(GoodputQuestion& question) {
+  const int64_t saves = saves_to_keep(question.plan);
+  if (question.plan.keep == 0 && saves > 1)
+    question.assumed.push_back("save.keep: " + std::to_string(saves) +
+                               " saves, which reach back beyond any corruption that is detected");
 }
 
 // ---- the plan as a whole
@@ -302,8 +337,19 @@ void check_that_nodes_come_back(const Value& value, const goodput::Plan& plan) {
              " spares: give more of them, or a shorter `repair`");
 }
 
+// Saves that are kept must reach back to before what is corrupt.
+void check_that_saves_reach_back(const Value& value, const goodput::Plan& plan) {
+  if (!loses_all_too_often(plan)) return;
+  value.fail("the run never ends: corruption is detected when all saves that are kept are later (" +
+             std::to_string(plan.keep) + ", one every " + span_text(plan.interval_s()) +
+             "), so that all work is lost " + rounded(lost_works(plan), 3) +
+             " times before it could end: let `save.keep` be at least " +
+             std::to_string(saves_to_keep(plan)) + ", or leave it out");
+}
+
 void check_that_it_ends(const Value& value, const goodput::Plan& plan) {
   check_that_nodes_come_back(value, plan);
+  check_that_saves_reach_back(value, plan);
   if (!fails_too_often(plan)) return;
   const double wall = wall_per_work_of(plan);
   value.fail("the run never ends: something stops it every " + span_text(mean_to_stop_s(plan)) +
@@ -368,6 +414,7 @@ GoodputQuestion read_goodput_question(const Value& value, const std::function<vo
   choose_interval(question);
   check_saves(value, plan);
   check_that_it_ends(value, plan);
+  tell_kept_saves(question);
   return question;
 }
 

@@ -9,18 +9,36 @@
 namespace sgdsim {
 namespace {
 
-// A rate of 0 is one that never strikes, of however many units.
-bool stops_at_random(const goodput::Cause& cause) {
-  return cause.effect == goodput::Effect::stop && cause.at_s.empty() &&
-         cause.mean_s < goodput::never_s;
+using goodput::Effect;
+
+bool strikes_at_random(const goodput::Cause& cause, Effect effect) {
+  return cause.effect == effect && is_at_random(cause);
+}
+
+// Saves between a corruption and its detection: a whole number, or one more where it begins late in
+// an interval.
+double saves_until_detected(const goodput::Plan& plan, const goodput::Cause& cause) {
+  return cause.detect_s / between_saves_s(plan);
+}
+
+// How likely all saves that are kept are later than such a corruption.
+double part_beyond_saves(const goodput::Plan& plan, const goodput::Cause& cause) {
+  const double saves = saves_until_detected(plan, cause);
+  const auto kept = static_cast<double>(plan.keep);
+  return plan.keep == 0 ? 0. : std::clamp(saves - (kept - 1), 0., 1.);
 }
 
 }  // namespace
 
+// A rate of 0 is one that never strikes, of however many units.
+bool is_at_random(const goodput::Cause& cause) {
+  return cause.at_s.empty() && cause.mean_s < goodput::never_s;
+}
+
 double mean_to_stop_s(const goodput::Plan& plan) {
   double rate = 0;
   for (const goodput::Cause& cause : plan.causes)
-    if (stops_at_random(cause)) rate += cause.rate();
+    if (cause.effect != Effect::slow && is_at_random(cause)) rate += cause.rate();
   return rate > 0 ? std::min(1 / rate, goodput::never_s) : goodput::never_s;
 }
 
@@ -28,7 +46,7 @@ NodesDown nodes_down_of(const goodput::Plan& plan) {
   double per_node_s = 0;
   double down = 0;  // nodes times repair
   for (const goodput::Cause& cause : plan.causes) {
-    if (!stops_at_random(cause) || !cause.needs_node) continue;
+    if (!strikes_at_random(cause, Effect::stop) || !cause.needs_node) continue;
     const double rate =
         cause.rate() * static_cast<double>(cause.nodes) / static_cast<double>(plan.nodes);
     per_node_s += rate;
@@ -54,18 +72,44 @@ goodput::Downtimes downtimes_of(const goodput::Plan& plan) {
   goodput::Downtimes down;
   down.can_fail = plan.can_fail;
   const double mean = mean_to_stop_s(plan);
-  for (const goodput::Cause& cause : plan.causes)
-    if (stops_at_random(cause))
+  for (const goodput::Cause& cause : plan.causes) {
+    if (strikes_at_random(cause, Effect::stop))
       down.parts_and_times.emplace_back(
           cause.rate() * mean,
           cause.detect_s + (cause.needs_node ? plan.node_restart_s : plan.restart_s));
+    if (!strikes_at_random(cause, Effect::corrupt)) continue;
+    down.safe_part += cause.rate() * mean;
+    down.safe_time += cause.rate() * mean * (cause.detect_s + plan.restart_s);
+  }
   return down;
+}
+
+int64_t saves_to_keep(const goodput::Plan& plan) {
+  double most = 0;
+  for (const goodput::Cause& cause : plan.causes)
+    if (cause.effect == Effect::corrupt)
+      most = std::max(most, std::ceil(saves_until_detected(plan, cause)));
+  return static_cast<int64_t>(std::min(most, static_cast<double>(plan.steps))) + 1;
+}
+
+// What is older than all saves throws all work away, so that the whole of it must go well at once.
+double lost_works(const goodput::Plan& plan) {
+  double rate = 0;
+  for (const goodput::Cause& cause : plan.causes)
+    if (strikes_at_random(cause, Effect::corrupt))
+      rate += cause.rate() * part_beyond_saves(plan, cause);
+  return rate * plan.work_s() * (1 + plan.stall_s / plan.interval_s());
+}
+
+bool loses_all_too_often(const goodput::Plan& plan) {
+  const double lost = lost_works(plan);
+  return lost > 0 && !(std::expm1(lost) / lost <= most_wall_per_work);
 }
 
 bool has_closed_form(const goodput::Plan& plan) {
   return !plan.shrink && !plan.spares && plan.store_every == 0 && plan.planned_every_s == 0 &&
          std::all_of(plan.causes.begin(), plan.causes.end(), [](const goodput::Cause& cause) {
-           return cause.effect == goodput::Effect::stop && cause.shape == 1 && cause.at_s.empty();
+           return cause.effect == Effect::stop && cause.shape == 1 && cause.at_s.empty();
          });
 }
 
@@ -105,7 +149,8 @@ bool fails_too_often(const goodput::Plan& plan) {
 }
 
 bool can_save_and_end(const goodput::Plan& plan) {
-  return are_safe_in_time(plan) && !waits_for_ever(plan) && !fails_too_often(plan);
+  return are_safe_in_time(plan) && !waits_for_ever(plan) && !fails_too_often(plan) &&
+         !loses_all_too_often(plan);
 }
 
 }  // namespace sgdsim

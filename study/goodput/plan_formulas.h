@@ -9,7 +9,10 @@ namespace sgdsim {
 
 // A run takes at most so many times the time of its work; else it never ends.
 inline constexpr double most_wall_per_work = 1000;
-// The mean time between failures that stop the job; longest where there are none.
+// Whether it strikes by a law, and ever.
+bool is_at_random(const goodput::Cause& cause);
+// The mean time between failures that stop the job, or make it go back; longest where there are
+// none.
 double mean_to_stop_s(const goodput::Plan& plan);
 // Nodes that fail and are repaired, each by itself, in the long run.
 struct NodesDown {
@@ -20,7 +23,8 @@ struct NodesDown {
 NodesDown nodes_down_of(const goodput::Plan& plan);
 // Whether there are so few spares that it hardly ever runs.
 bool waits_for_ever(const goodput::Plan& plan);
-// Ways in which it goes down, where nodes need not be waited for.
+// Ways in which it goes down, where nodes need not be waited for. What is corrupt is wrong until it
+// is detected, and then restarted: nothing else can make that longer.
 goodput::Downtimes downtimes_of(const goodput::Plan& plan);
 // Does the formula hold exactly for this plan?
 bool has_closed_form(const goodput::Plan& plan);
@@ -32,6 +36,11 @@ int64_t best_interval_steps(const goodput::Plan& plan);
 bool can_save_and_end(const goodput::Plan& plan);
 // Time over that of the work, where saves are this far apart.
 double wall_per_work_of(const goodput::Plan& plan);
+// Saves of which one is older than any corruption that is detected.
+int64_t saves_to_keep(const goodput::Plan& plan);
+// How often, on average, corruption is older than all saves during the work, which is then lost.
+double lost_works(const goodput::Plan& plan);
+bool loses_all_too_often(const goodput::Plan& plan);
 // Whether hardly anything gets done for failures; saves take what they take.
 bool fails_too_often(const goodput::Plan& plan);
 

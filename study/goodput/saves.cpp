@@ -17,6 +17,8 @@ void take_store(const SaveFields& given, const Value& value, goodput::Plan& plan
       value.child("copies").fail(
           "is for saves in memory: say `store`, as {\"every\": 10, \"stall\": \"10 s\", "
           "\"durable\": \"5 min\"}");
+    if (given.copies_in_leaf)
+      value.child("copies_in_leaf").fail("is for saves in memory: say `store`");
     return;
   }
   plan.store_every = given.store->every;
@@ -125,11 +127,15 @@ Fields fields_of(SaveFields& o) {
       Field("durable", o.durable,
             "how long it takes then until the save is safe, unless it is synchronous")
           .otherwise("0 s"),
-      Field("keep", o.keep, "so many saves are kept, for what is detected late")
-          .from(1, goodput::most_steps),
+      Field("keep", o.keep, "so many saves are kept, for corruption that is detected late")
+          .from(1, goodput::most_steps)
+          .otherwise("as many as it takes"),
       Field("copies", o.copies, "with `store`: nodes that hold copies of each other's memory")
           .from(1, 1000)
           .otherwise("2"),
+      {"copies_in_leaf", o.copies_in_leaf,
+       "whether such nodes are neighbours, which a failure of their leaf switch takes along "
+       "together; if not, they are anywhere"},
       {"store", o.store, "saves are in memory, and every so many of them go to a store"}}
       .at_most_one({"interval", "every_steps"}, "give `interval` or `every_steps`, not both");
 }
@@ -137,7 +143,7 @@ Fields fields_of(SaveFields& o) {
 void take_save(const SaveFields& given, const Value& value, GoodputQuestion& question) {
   goodput::Plan& plan = question.plan;
   take_times(given, value, question);
-  plan.keep = given.keep;
+  plan.keep = given.keep.value_or(0);
   take_store(given, value, plan);
   if (given.every_steps) plan.interval = std::min(plan.steps, *given.every_steps);
   question.wants_best_interval = !given.every_steps && given.interval == "best";

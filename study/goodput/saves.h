@@ -34,8 +34,9 @@ struct SaveFields {
   std::optional<CopyFields> copy;
   std::optional<Span> stall;
   std::optional<Span> durable;
-  int64_t keep = 1;
+  std::optional<int64_t> keep;
   std::optional<int64_t> copies;
+  bool copies_in_leaf = false;
   std::optional<StoreFields> store;
 };
 Fields fields_of(SaveFields& o);
