@@ -1,5 +1,5 @@
-// Long runs and many units: what is jumped over, looked at only when it is near, or ended by whoever
-// asked.
+// Long runs and many units: what is jumped over, looked at only when it is near, or ended by
+// whoever asked.
 #include <chrono>
 #include <cmath>
 #include <doctest/doctest.h>

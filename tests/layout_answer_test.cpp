@@ -34,6 +34,7 @@ TEST_CASE("layout answer: numbers of tokens") {
                                                     {"300B", 300'000'000'000},
                                                     {"2.5M", 2'500'000},
                                                     {"1K", 1'000},
+                                                    {"500k", 500'000},
                                                     {"1", 1},
                                                     {"1000000T", 1'000'000'000'000'000'000}})
     CHECK(parse_tokens(text, "--tokens") == tokens);

@@ -7,6 +7,7 @@
 #include "app/points.h"
 #include "app/usage.h"
 #include "sim/core/error.h"
+#include "sim/core/output.h"
 #include "study/goodput/goodput_output.h"
 #include "study/goodput/goodput_sweep.h"
 #include "study/goodput/goodput_words.h"

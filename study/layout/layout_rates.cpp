@@ -21,9 +21,10 @@ struct Letter {
 };
 constexpr std::array<Letter, 4> letters{{{'T', 1e12}, {'B', 1e9}, {'M', 1e6}, {'K', 1e3}}};
 
-// 0 where it is no such letter.
+// 0 where it is no such letter. Of small ones only "k" means one thing.
 double factor_of(const std::string& letter) {
   if (letter.empty()) return 1;
+  if (letter == "k") return 1e3;
   for (const Letter& one : letters)
     if (letter.size() == 1 && letter[0] == one.letter) return one.factor;
   return 0;
