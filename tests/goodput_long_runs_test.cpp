@@ -7,6 +7,7 @@
 
 #include "models/goodput/draws.h"
 #include "models/goodput/runs.h"
+#include "tests/rounds.h"
 
 namespace sgdsim::goodput::long_runs {
 namespace {
@@ -97,7 +98,8 @@ TEST_CASE("goodput: runs end when the look throws") {
   };
   const auto start = std::chrono::steady_clock::now();
   CHECK_THROWS_WITH(play_runs(plan, asked), "enough");
-  CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < 5);
+  CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() <
+        5 * slowdown);
 }
 
 }  // namespace sgdsim::goodput::long_runs
