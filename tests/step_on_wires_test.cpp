@@ -352,7 +352,9 @@ TEST_CASE("steps on wires: what is not defined") {
   GroupTimes exchanges(wide.cluster, wide.layout.gpus(), direct);
   CHECK_THROWS_WITH_AS(play_on_wires(wide.step(), wide.cluster, exchanges, {}, unlike),
                        doctest::Contains("more than 100 million messages"), InputError);
+#ifndef SGDSIM_SANITIZED  // millions of rounds
   CHECK(wide.on_wires(unlike).step.time > wide.on_wires().step.time);
+#endif
   CHECK(wide.on_wires().classes == 1);
 }
 

@@ -190,4 +190,18 @@ TEST_CASE("toy: ByteScheduler is charged for computing, whatever `workers` says"
   CHECK(line({"--set", "workers={}"})["iteration_us"] == alone["iteration_us"]);
 }
 
+// Sparse gradients are gathered by all workers, whatever exchanges dense ones.
+TEST_CASE("toy: a compression that leaves the parameter servers says so") {
+  const auto log_with = [](const char* collective) {
+    const Ran ran = run_sgdsim({"run", toy, "--set", "compression=topk", "--set", collective});
+    CHECK(ran.exit_code == 0);
+    return ran.log;
+  };
+  const char* const said =
+      "compression: topk goes over recursive_doubling, without the parameter servers of "
+      "`collective`";
+  CHECK(log_with(R"(collective={"parameter_server": {}})").find(said) != std::string::npos);
+  CHECK(log_with("collective=mst").find("parameter servers") == std::string::npos);
+}
+
 }  // namespace sgdsim

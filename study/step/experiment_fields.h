@@ -9,6 +9,12 @@
 
 namespace sgdsim {
 
+// "none" is as good as no field, so that a sweep can compare with it.
+inline bool is_none(const Json& json) {
+  return json.is_string() && json.get<std::string>() == "none";
+}
+inline bool is_none(const Value& value) { return is_none(value.json()); }
+
 // A trace as {"file": path, "compute_scale": 0.5}.
 struct ScaledTrace {
   std::string file;
