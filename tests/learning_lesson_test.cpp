@@ -330,7 +330,7 @@ TEST_CASE("lesson: QSGD rounds without bias, with the variance of its steps") {
 TEST_CASE("lesson: workers at 2 and 3 units of time") {
   const Task one = bowl(R"("curvatures": [1])");
   LessonPlan plan = lesson_plan(one, 2, 0.4, 0);  // 0.4 / 2 for each push
-  for (const int worker : {0, 1, 0, 0, 1, 0, 1, 0, 0, 1}) plan.log.pushes.push_back({worker, 0});
+  for (const int worker : {0, 1, 0, 0, 1, 0, 1, 0, 0, 1}) plan.log.visits.push_back({worker, 0});
   // After an even number of pushes.
   const std::vector<double> expected = {.6, .352, .1616, .08288, .043264};
   for (std::size_t i = 0; i < expected.size(); ++i)
@@ -347,10 +347,10 @@ TEST_CASE("lesson: staleness of workers with periods 2, 3, 5 and 7") {
   UpdateLog log;
   log.workers = 4;
   std::vector<int> counts(4);
-  for (int time = 1; log.pushes.size() < 1000; ++time)
-    for (int worker = 0; worker < 4 && log.pushes.size() < 1000; ++worker)
+  for (int time = 1; log.visits.size() < 1000; ++time)
+    for (int worker = 0; worker < 4 && log.visits.size() < 1000; ++worker)
       if (time % periods[static_cast<std::size_t>(worker)] == 0) {
-        log.pushes.push_back({worker, 0});
+        log.visits.push_back({worker, 0});
         ++counts[static_cast<std::size_t>(worker)];
       }
   CHECK(counts == std::vector<int>{426, 283, 170, 121});

@@ -1,5 +1,5 @@
 // Workers that do not wait for each other: every push changes its part of the weights at once, and
-// the worker reads that part back.
+// the worker reads that part back, at once or when the bound lets it.
 //
 // A gradient counts 1 / P, so that an iteration of all workers moves as far as a synchronous one.
 #include <algorithm>
@@ -38,10 +38,11 @@ class InOrder {
     bool goes_on = judge.look(0, weights_);
     const auto of_an_iteration = static_cast<int64_t>(workers_.size() * versions_.size());
     int64_t count = 0;
-    for (const Push& one : plan_.log.pushes) {
+    for (const Visit& one : plan_.log.visits) {
       if (!goes_on || count >= plan_.iterations * of_an_iteration) break;
-      push(one);
-      if (++count % of_an_iteration != 0) continue;
+      if (one.changes) push(one);
+      if (one.reads) pull(one);
+      if (!one.changes || ++count % of_an_iteration != 0) continue;
       if (watch) watch();
       goes_on = judge.look(count / of_an_iteration, weights_);
     }
@@ -75,12 +76,22 @@ class InOrder {
       if (worker.gradient[i] != Real{}) worker.velocity[i] = Real{};
   }
 
-  void push(const Push& one) {
+  std::size_t begin_of(std::size_t part) const { return size_ * part / versions_.size(); }
+
+  void pull(const Visit& one) {
+    Worker& worker = workers_[static_cast<std::size_t>(one.worker)];
+    const auto part = static_cast<std::size_t>(one.part);
+    for (std::size_t i = begin_of(part); i < begin_of(part + 1); ++i)
+      worker.weights[i] = weights_[i];
+    worker.read[part] = versions_[part];
+  }
+
+  void push(const Visit& one) {
     Worker& worker = workers_[static_cast<std::size_t>(one.worker)];
     if (worker.pushed == 0) compute(one.worker, worker);
     const auto part = static_cast<std::size_t>(one.part);
-    const std::size_t from = size_ * part / versions_.size();
-    const std::size_t to = size_ * (part + 1) / versions_.size();
+    const std::size_t from = begin_of(part);
+    const std::size_t to = begin_of(part + 1);
     const int64_t stale = versions_[part] - worker.read[part];
     const auto workers = static_cast<Real>(workers_.size());
     const Real by =
@@ -88,11 +99,8 @@ class InOrder {
     for (std::size_t i = from; i < to; ++i) worker.gradient[i] /= by;
     steps_.direct(weights_, worker.gradient, from, to);
     const auto rate = static_cast<Real>(plan_.optimizer.rate);
-    for (std::size_t i = from; i < to; ++i) {
-      weights_[i] -= rate * worker.gradient[i];
-      worker.weights[i] = weights_[i];
-    }
-    worker.read[part] = ++versions_[part];
+    for (std::size_t i = from; i < to; ++i) weights_[i] -= rate * worker.gradient[i];
+    ++versions_[part];
     if (++worker.pushed < versions_.size()) return;
     worker.pushed = 0;
     ++worker.iteration;

@@ -47,11 +47,11 @@ std::map<int64_t, int64_t> staleness_of(const UpdateLog& log, int64_t iterations
   }
   std::vector<int64_t> read(static_cast<std::size_t>(log.workers));
   int64_t version = 0;
-  for (const Push& push : log.pushes) {
-    if (push.part != 0) continue;
-    int64_t& own = read[static_cast<std::size_t>(push.worker)];
-    ++counts[version - own];
-    own = ++version;
+  for (const Visit& visit : log.visits) {
+    if (visit.part != 0) continue;
+    int64_t& own = read[static_cast<std::size_t>(visit.worker)];
+    if (visit.changes) ++counts[version++ - own];
+    if (visit.reads) own = version;
   }
   return counts;
 }

@@ -3,9 +3,9 @@
 //
 // Where iterations are common, a rule says it all: the sums of iteration t are used at t + width -
 // 1; or every worker takes `every` steps by itself, before all average. Such a log does not depend
-// on times. Where workers do not wait for each other, the log is the pushes in the order in which
-// the servers applied them; a worker reads a part at once after its own push of it, so the order
-// says which versions each gradient mixes.
+// on times. Where workers do not wait for each other, the log is what they changed and read of the
+// servers' parts, in this order, which says what versions each gradient mixes. A worker reads a
+// part after its own change of it, but for a bound at once.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,11 @@
 
 namespace sgdsim::learning {
 
-struct Push {
+struct Visit {
   int worker = 0;
   int part = 0;
+  bool changes = true;
+  bool reads = true;  // afterwards
 };
 
 // A worker that is not there from one iteration on until before another.
@@ -33,14 +35,14 @@ struct UpdateLog {
   int64_t synchronous = 0;  // the first iterations, with width 1
   int every = 1;
   // Not empty: these, and none of the above but `workers`.
-  std::vector<Push> pushes;
+  std::vector<Visit> visits;
   int parts = 1;  // into which servers cut the weights
 
   // Sums and averages are of those that are there, and divided by their number. With several steps
   // between averages, who was away takes part again after the next average.
   std::vector<Absence> absences;
 
-  bool is_asynchronous() const { return !pushes.empty(); }
+  bool is_asynchronous() const { return !visits.empty(); }
   bool is_there(int worker, int64_t iteration) const;
   std::vector<int> those_there(int64_t iteration) const;  // in order
   int there(int64_t iteration) const;                     // how many

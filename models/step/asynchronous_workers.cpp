@@ -88,9 +88,13 @@ AsynchronousWorkers::AsynchronousWorkers(const StepQuestion& question, int bound
       work_(backward_work(trace_)),
       fixed_(fixed_factors(question.workers, question.cluster->network.workers())),
       workers_(fixed_.size()),
-      server_free_(at(cycle_.servers.servers)),
-      at_least_(static_cast<int>(fixed_.size())),
+      servers_(at(cycle_.servers.servers)),
       wanted_(workers_.size() * at(question.warm_up + question.iterations)) {
+  if (bound_ != AsynchronousRule::no_bound)
+    for (Server& server : servers_) {
+      server.had.resize(workers_.size());
+      server.at_least = static_cast<int>(workers_.size());
+    }
   if (carrier_ == nullptr) {
     out_free_.resize(at(cycle_.network.workers()));
     in_free_.resize(out_free_.size());
@@ -124,8 +128,8 @@ void AsynchronousWorkers::happen(const Event& event, Time now) {
     }
     case goes_on:
       return state(worker).is_computing ? push(worker, now) : next(worker, now);
-    case answers:
-      return is_own({worker, number, true}) ? take(worker, now) : send({worker, number, true}, now);
+    case updated:
+      return update(worker, number, now);
   }
 }
 
@@ -214,11 +218,59 @@ AsynchronousWorkers::Span AsynchronousWorkers::through_port(const Part& part, co
 // The server folds the part in while it comes; then it updates. It is asked when all is there, so
 // that whoever comes while another one is coming need not wait for that.
 void AsynchronousWorkers::serve(const Part& push, const Span& coming, Duration fold) {
-  if (question_.pushed) question_.pushed(push.worker, push.number);
-  Time& free = server_free_[at(push.number)];
+  Time& free = servers_[at(push.number)].free;
   free = std::max(coming.ends, std::max(free, coming.begins) + fold) + cycle_.update;
   if (push.number == 0) count_update(push.worker, free);
-  plan(answers, push.worker, free, push.number);
+  plan(updated, push.worker, free, push.number);
+}
+
+bool AsynchronousWorkers::is_too_far_ahead(const Server& server, int worker) const {
+  return server.had[at(worker)] - server.least > bound_;
+}
+
+// The last of the slowest ones has its answer, and lets others have theirs. Once all is over nobody
+// waits.
+void AsynchronousWorkers::update(int worker, int part, Time now) {
+  if (question_.visited) question_.visited(worker, part, ServerVisit::push);
+  if (part == 0) ++updated_;
+  Server& server = servers_[at(part)];
+  if (bound_ == AsynchronousRule::no_bound) return answer(worker, part, now);
+  const bool was_slowest = server.had[at(worker)]++ == server.least;
+  const bool all_have_more = was_slowest && --server.at_least == 0;
+  if (all_have_more) {
+    ++server.least;
+    server.at_least =
+        static_cast<int>(std::count(server.had.begin(), server.had.end(), server.least));
+  }
+  if (is_too_far_ahead(server, worker)) {
+    server.held.push_back(worker);
+    ++held_;
+  } else {
+    answer(worker, part, now);
+  }
+  if (all_have_more) release(part, now);
+  for (int i = 0; is_over() && held_ > 0 && i < cycle_.servers.servers; ++i) release(i, now);
+}
+
+// In the order of pushes.
+void AsynchronousWorkers::release(int part, Time now) {
+  Server& server = servers_[at(part)];
+  const auto stay = std::stable_partition(server.held.begin(), server.held.end(), [&](int worker) {
+    return is_over() || !is_too_far_ahead(server, worker);
+  });
+  const std::vector<int> go(server.held.begin(), stay);
+  server.held.erase(server.held.begin(), stay);
+  held_ -= static_cast<int>(go.size());
+  for (const int worker : go) answer(worker, part, now);
+}
+
+void AsynchronousWorkers::answer(int worker, int part, Time now) {
+  if (question_.visited) question_.visited(worker, part, ServerVisit::pull);
+  if (part == 0) state(worker).read = updated_;
+  if (is_own({worker, part, true}))
+    take(worker, now);
+  else
+    send({worker, part, true}, now);
 }
 
 int AsynchronousWorkers::sent_parts(int worker) const {
@@ -239,7 +291,6 @@ void AsynchronousWorkers::count_update(int worker, Time when) {
     sent_parts_ += sent_parts(worker);
   }
   applied_.push_back(when);
-  my.read = static_cast<int64_t>(applied_.size());
 }
 
 // Of all parts of an iteration, the last one to be there.
@@ -250,25 +301,9 @@ void AsynchronousWorkers::take(int worker, Time end) {
   plan(goes_on, worker, std::max(end, my.started + trace_.load));
 }
 
-// Goes on unless it would be too far ahead; the slowest one lets others go on.
 void AsynchronousWorkers::next(int worker, Time now) {
   --busy_;
-  WorkerState& my = state(worker);
-  const bool was_slowest = my.iteration++ == least_;
-  my.blocked = true;
-  if (was_slowest && --at_least_ == 0) {
-    ++least_;
-    for (const WorkerState& one : workers_) at_least_ += one.iteration == least_ ? 1 : 0;
-    for (std::size_t i = 0; i < workers_.size(); ++i) try_to_begin(static_cast<int>(i), now);
-  }
-  try_to_begin(worker, now);
-}
-
-void AsynchronousWorkers::try_to_begin(int worker, Time now) {
-  WorkerState& my = state(worker);
-  if (!my.blocked || (bound_ != AsynchronousRule::no_bound && my.iteration - least_ > bound_))
-    return;
-  my.blocked = false;
+  ++state(worker).iteration;
   compute(worker, now);
 }
 

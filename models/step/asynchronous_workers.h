@@ -5,7 +5,9 @@
 // of workers and servers only, which take in order of arrival what reaches them: fidelity message.
 //
 // A server folds a gradient while it comes, one after the other, then updates its part of the
-// parameters, and answers with them.
+// parameters, and answers with them: at once, or with a bound when the slowest worker's gradients
+// are no more than so many iterations behind. Whoever goes on then knows all but the last of them
+// (Ho and others, NIPS 2013).
 #pragma once
 
 #include <cstdint>
@@ -81,7 +83,7 @@ class AsynchronousWorkers {
 
  private:
   // Of its events. The first two are first bytes at ports, the third a last one.
-  enum Kind : uint8_t { pushed, answered, is_there, goes_on, answers };
+  enum Kind : uint8_t { pushed, answered, is_there, goes_on, updated };
   struct WorkerState {
     WorkerWork work;
     int iteration = 0;
@@ -90,7 +92,13 @@ class AsynchronousWorkers {
     Time started;
     Time computed;
     bool is_computing = false;
-    bool blocked = false;
+  };
+  struct Server {
+    Time free;              // of folds and updates
+    std::vector<int> had;   // from each worker, with a bound: gradients of so many iterations
+    int least = 0;          // of the slowest worker
+    int at_least = 0;       // how many workers have no more
+    std::vector<int> held;  // workers that wait for its answer
   };
   struct Part {
     int worker = 0;
@@ -129,11 +137,14 @@ class AsynchronousWorkers {
   };
   Span through_port(const Part& part, const Leg& way, Time now);
   void serve(const Part& push, const Span& coming, Duration fold);
+  void update(int worker, int part, Time now);
+  bool is_too_far_ahead(const Server& server, int worker) const;
+  void answer(int worker, int part, Time now);
+  void release(int part, Time now);
   int sent_parts(int worker) const;  // of its parts, those that are not its own server's
   void count_update(int worker, Time when);
   void take(int worker, Time end);
   void next(int worker, Time now);
-  void try_to_begin(int worker, Time now);
   bool is_measured() const { return applied_.size() >= workers_.size() * at(question_.warm_up); }
   Duration alone() const;
   Account account() const;
@@ -153,11 +164,11 @@ class AsynchronousWorkers {
   std::vector<Time> out_free_;  // ports: of workers, then of dedicated servers
   std::vector<Time> in_free_;
   std::unique_ptr<Outboxes<Part>> outboxes_;
-  std::vector<Time> server_free_;  // of folds and updates
-  int least_ = 0;                  // iterations of the slowest worker
-  int at_least_;                   // how many workers have no more
-  std::size_t wanted_;             // updates
-  std::vector<Time> applied_;      // updates, in order
+  std::vector<Server> servers_;
+  int held_ = 0;               // answers, of all servers
+  int64_t updated_ = 0;        // how often the first part was
+  std::size_t wanted_;         // updates
+  std::vector<Time> applied_;  // updates, in order
   Breakdown computed_;
   Duration exchanged_;
   int busy_ = 0;  // workers that compute, or wait for an answer

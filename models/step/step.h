@@ -14,6 +14,9 @@
 
 namespace sgdsim {
 
+// Of a worker: its gradients change a part of the parameters, or it gets them.
+enum class ServerVisit : uint8_t { push, pull };
+
 struct StepQuestion {
   const Trace* trace = nullptr;
   const Cluster* cluster = nullptr;
@@ -36,9 +39,9 @@ struct StepQuestion {
   // Messages have been played: when those of an iteration start and end on each worker, together
   // with what else is on the network.
   std::function<std::vector<ExchangeTimes>(int iteration)> played;
-  // Asynchronous: called whenever a part of a worker's gradients reaches its server, which applies
-  // what reaches it in this order.
-  std::function<void(int worker, int part)> pushed;
+  // Asynchronous: called when a server has changed its part of the parameters by a worker's
+  // gradients, and when it answers with them.
+  std::function<void(int worker, int part, ServerVisit visit)> visited;
   // Found by on_its_wires(): what messages share, and where dedicated servers have nodes behind the
   // workers', the cluster with them.
   std::shared_ptr<Resources> wires;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <thread>
 
 #include "models/learning/registry.h"
@@ -13,10 +12,10 @@
 #include "sim/core/number_list.h"
 #include "sim/core/refusal.h"
 #include "study/learn/absent_workers.h"
+#include "study/learn/lesson_times.h"
 #include "study/learn/lost_packets.h"
 #include "study/step/digest.h"
 #include "study/step/override.h"
-#include "study/step/simulated.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -97,116 +96,6 @@ void check_size(const LearnQuestion& question, const std::string& file) {
                                    " workers, " + std::to_string(question.task.weights()) +
                                    " weights each, would need more than 4 GB: choose a smaller "
                                    "task, fewer workers or fewer --jobs");
-}
-
-// ---- times
-
-double mean_us(const StepResult& result) {
-  return result.total().us() / static_cast<double>(result.iterations.size());
-}
-
-StepResult played(const Experiment& experiment, Stopper* stopper) {
-  restart(stopper);
-  return simulated(experiment, nullptr, stopper);
-}
-
-// Pushes in order, and the ends of so many iterations of all workers.
-void play_in_order(const Experiment& experiment, LearnMethod& method, int64_t iterations,
-                   Stopper* stopper) {
-  StepQuestion question = experiment.question();
-  if (experiment.fidelity == Fidelity::closed_form)
-    throw no_formula(experiment.file, "the order of pushes");
-  // Two more, because the parts of the last updates come one after the other.
-  question.warm_up = 0;
-  question.iterations = static_cast<int>(iterations) + 2;
-  question.stopper = stopper;
-  question.pushed = [&method](int worker, int part) {
-    method.log.pushes.push_back({worker, part});
-    method.log.parts = std::max(method.log.parts, part + 1);
-  };
-  restart(stopper);
-  const StepResult result = simulate_step(question);
-  method.quality = result.quality;
-  take_losses(result, false, method);
-  for (int64_t t = 0; t < iterations; ++t)
-    method.ends_us.push_back(method.ends_us.back() +
-                             result.iterations[static_cast<std::size_t>(t)].us());
-}
-
-// So many more iterations, each of which takes the mean of those that were simulated with as many
-// workers as are there. `with_all_us`: with all.
-class TimesOfThose {
- public:
-  TimesOfThose(const ResolvedExperiment& resolved, Stopper* stopper)
-      : resolved_(resolved), stopper_(stopper) {}
-
-  void add(LearnMethod& method, double with_all_us, int64_t count) {
-    std::map<int, double> times{{method.log.workers, with_all_us}};
-    for (int64_t i = 0; i < count; ++i) {
-      const int there = method.log.there(static_cast<int64_t>(method.ends_us.size()) - 1);
-      auto known = times.find(there);
-      if (known == times.end())
-        known = times.emplace(there, with_some_us(method, there, with_all_us)).first;
-      method.ends_us.push_back(method.ends_us.back() + known->second);
-    }
-  }
-  void use(const ResolvedExperiment& resolved) { resolved_ = resolved; }
-  // Numbers of workers that the cluster cannot have, or cannot exchange among.
-  const std::set<int>& unknown() const { return unknown_; }
-
- private:
-  double with_some_us(const LearnMethod& method, int there, double with_all_us) {
-    const auto fewer = with_fewer_workers(resolved_, method.log.workers, there);
-    try {
-      if (fewer) return mean_us(played(read_experiment(*fewer), stopper_));
-    } catch (const InputError&) {  // such as an algorithm for powers of two
-    }
-    unknown_.insert(there);
-    return with_all_us;
-  }
-
-  ResolvedExperiment resolved_;
-  Stopper* stopper_;
-  std::set<int> unknown_;
-};
-
-void note_absences(const TimesOfThose& times, LearnMethod& method) {
-  if (method.log.absences.empty()) return;
-  std::string note =
-      "absent workers: sums are of those that are there, and iterations take the time of as many "
-      "workers, as if the ring were formed anew; what restarting takes is not in it";
-  if (!times.unknown().empty()) {
-    std::string counts;
-    for (const int count : times.unknown())
-      counts += (counts.empty() ? "" : ", ") + std::to_string(count);
-    note += ". The experiment cannot be played with " + counts +
-            " workers: those iterations take the time of all";
-  }
-  method.notes.push_back(std::move(note));
-}
-
-// Iterations of each density take what they take when all have that one.
-void play_in_common(const ResolvedExperiment& resolved, LearnMethod& method, int64_t iterations,
-                    Stopper* stopper) {
-  int64_t left = iterations;
-  TimesOfThose times(resolved, stopper);
-  for (const learning::DensityPhase& phase : method.compressing.densities) {
-    const bool is_last = &phase == &method.compressing.densities.back();
-    const int64_t count = is_last ? left : std::min(left, phase.iterations);
-    if (count == 0) continue;
-    ResolvedExperiment own = resolved;
-    if (method.compressing.densities.size() > 1)
-      own = with_settings(resolved, {"compression.density=" + Json(phase.density).dump()});
-    const StepResult result = played(read_experiment(own), stopper);
-    if (is_last) {
-      method.quality = result.quality;
-      take_losses(result, sums_can_lose(method), method);
-    }
-    times.use(own);
-    times.add(method, mean_us(result), count);
-    left -= count;
-  }
-  note_absences(times, method);
 }
 
 void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQuestion& question,
@@ -302,8 +191,9 @@ std::string hash_of(const learning::UpdateLog& log) {
   Json json = {{"workers", log.workers}};
   if (log.is_asynchronous()) {
     std::string text;
-    for (const learning::Push& push : log.pushes)
-      text += std::to_string(push.worker) + ':' + std::to_string(push.part) + ' ';
+    for (const learning::Visit& visit : log.visits)
+      text += std::to_string(visit.worker) + ':' + std::to_string(visit.part) +
+              (visit.reads ? visit.changes ? "" : "r" : "w") + ' ';
     json["parts"] = log.parts;
     json["pushes"] = text;
   } else {
