@@ -26,6 +26,7 @@ struct NcclDevice {
   double nvswitch_GBps = 0;     // of a GPU to all NVSwitches together
   double cpu_nvlink_GBps = 0;   // of a GPU to its CPU, by NVLink or C2C
   std::vector<NcclPort> ports;  // of a NIC
+  int card = -1;                // of a GPU: the NIC by which it sends (nccl_cards.h)
 };
 
 // An NVLink from one GPU straight to another, as the first one reports it.
@@ -42,6 +43,13 @@ struct TopologyMachine {
   std::vector<int> nics;  // likewise by number
   std::vector<std::string> notes;
 };
+
+inline const NcclDevice& device_at(const TopologyMachine& machine, int number) {
+  return machine.devices[static_cast<std::size_t>(number)];
+}
+inline NcclDevice& device_at(TopologyMachine& machine, int number) {
+  return machine.devices[static_cast<std::size_t>(number)];
+}
 
 TopologyMachine read_nccl_machine(std::string_view text, const std::string& file);
 

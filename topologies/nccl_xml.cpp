@@ -8,10 +8,11 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <tuple>
+#include <set>
 
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "topologies/nccl_cards.h"
 #include "topologies/nccl_machine.h"
 #include "topologies/wiring.h"
 
@@ -26,10 +27,6 @@ constexpr double device_pcie_us = 0.5;
 constexpr double port_us = 0.35;
 
 constexpr int64_t most_devices = 1 << 18;  // of all nodes together, in a file of some 100 MB
-
-const NcclDevice& device_at(const TopologyMachine& machine, int number) {
-  return machine.devices[static_cast<std::size_t>(number)];
-}
 
 // Sums of links in another order differ in the last bits.
 bool alike(double a, double b) { return std::abs(a - b) < 1e-6; }
@@ -55,33 +52,6 @@ Json head_of(const NcclImportOptions& options, const std::string& file, const ch
 
 // ---- the regular box
 
-struct Way {
-  int hops = 0;
-  double GBps = 0;
-};
-
-// From a GPU to a NIC through the PCIe tree, and from CPU to CPU where their roots differ.
-Way way_between(const TopologyMachine& machine, int from, int to) {
-  // Parents come before children, so the later one of two devices is never above the other.
-  Way way{0, HUGE_VAL};
-  while (from != to) {
-    int& lower = from > to ? from : to;
-    const NcclDevice& device = device_at(machine, lower);
-    if (device.kind == Kind::cpu) {
-      const int other = from > to ? to : from;
-      int root = other;
-      while (device_at(machine, root).parent >= 0) root = device_at(machine, root).parent;
-      way.GBps = std::min({way.GBps, device.cpu_GBps, device_at(machine, root).cpu_GBps});
-      lower = root;
-    } else {
-      way.GBps = std::min(way.GBps, device.up_GBps);
-      lower = device.parent;
-    }
-    ++way.hops;
-  }
-  return way;
-}
-
 // What a box needs to know beyond its counts.
 struct Regular {
   double gpu_link_GBps = 0;
@@ -89,16 +59,36 @@ struct Regular {
   std::optional<NcclPort> port;
 };
 
-// One NIC entry per port; the NIC of port number i.
-std::vector<int> nic_of_port(const TopologyMachine& machine) {
-  std::vector<int> nics;
-  for (const int nic : machine.nics)
-    nics.insert(nics.end(), device_at(machine, nic).ports.size(), nic);
-  return nics;
+// Whether GPU g sends by card g * cards / gpus, every GPU over a way like the others', and what the
+// box is then to say of its cards.
+bool has_regular_cards(const TopologyMachine& machine, Regular& box) {
+  const std::size_t gpus = machine.gpus.size();
+  const std::size_t cards = machine.nics.size();
+  if (gpus % cards != 0) return false;
+  const std::size_t behind_one = gpus / cards;
+  std::set<int> seen;
+  for (std::size_t i = 0; i < gpus; ++i) {
+    const int number = device_at(machine, machine.gpus[i]).card;
+    const bool is_next = i % behind_one == 0;
+    if (is_next != seen.insert(number).second) return false;
+    if (!is_next && number != device_at(machine, machine.gpus[i - 1]).card) return false;
+    const NcclDevice& card = device_at(machine, number);
+    NcclPort port = card.ports.front();
+    // What GPUs share is the slot of their card, too.
+    if (behind_one > 1) port.GBps = std::min(port.GBps, card.up_GBps);
+    const double pcie_GBps = way_between(machine, machine.gpus[i], number).GBps;
+    if (i == 0) {
+      box.port = port;
+      box.pcie_GBps = pcie_GBps;
+    }
+    if (!alike(pcie_GBps, box.pcie_GBps) || !alike(port.GBps, box.port->GBps) ||
+        !alike(port.latency_us, box.port->latency_us))
+      return false;
+  }
+  return true;
 }
 
-// The machine as a regular box, if it is one: every GPU alike at NVSwitches, every NIC alike, and
-// NIC g * nics / gpus as near to GPU g as any other.
+// The machine as a regular box, if it is one: every GPU alike at NVSwitches, every card alike.
 std::optional<Regular> as_regular(const TopologyMachine& machine) {
   Regular box;
   box.gpu_link_GBps = device_at(machine, machine.gpus.front()).nvswitch_GBps;
@@ -108,22 +98,7 @@ std::optional<Regular> as_regular(const TopologyMachine& machine) {
     if (!alike(device.nvswitch_GBps, box.gpu_link_GBps) || device.cpu_nvlink_GBps > 0)
       return std::nullopt;
   }
-  const std::vector<int> nics = nic_of_port(machine);
-  if (nics.empty()) return box;
-  if (machine.gpus.size() % nics.size() != 0) return std::nullopt;
-  box.port = device_at(machine, nics.front()).ports.front();
-  for (const int nic : machine.nics)
-    for (const NcclPort& port : device_at(machine, nic).ports)
-      if (!alike(port.GBps, box.port->GBps) || !alike(port.latency_us, box.port->latency_us))
-        return std::nullopt;
-  for (std::size_t gpu = 0; gpu < machine.gpus.size(); ++gpu) {
-    const std::size_t own = gpu * nics.size() / machine.gpus.size();
-    const Way way = way_between(machine, machine.gpus[gpu], nics[own]);
-    if (gpu == 0) box.pcie_GBps = way.GBps;
-    if (!alike(way.GBps, box.pcie_GBps)) return std::nullopt;
-    for (const int nic : nics)
-      if (way_between(machine, machine.gpus[gpu], nic).hops < way.hops) return std::nullopt;
-  }
+  if (!machine.nics.empty() && !has_regular_cards(machine, box)) return std::nullopt;
   return box;
 }
 
@@ -131,7 +106,7 @@ Json box_json(const TopologyMachine& machine, const Regular& box, const NcclImpo
               const std::string& file) {
   Json cluster = head_of(options, file, "nvlink_box");
   cluster["gpus_per_node"] = machine.gpus.size();
-  if (box.port) cluster["nics_per_node"] = nic_of_port(machine).size();
+  if (box.port) cluster["nics_per_node"] = machine.nics.size();
   cluster["gpu_link"] = link_json(switched_nvlink_us, box.gpu_link_GBps);
   if (box.port) {
     cluster["pcie"] = link_json(2 * device_pcie_us, box.pcie_GBps);
@@ -235,6 +210,7 @@ void Writer::add_node(const std::string& prefix) {
       cpus.push_back(static_cast<int>(i));
       continue;
     }
+    if (device.kind == Kind::nic && names_[i].empty()) continue;  // nobody sends by it
     if (device.kind == Kind::pcie_switch) add_vertex(name, "pcie");
     if (device.kind == Kind::nic) add_vertex(name, "nic");
     connect(name, prefix + names_[static_cast<std::size_t>(device.parent)], "pcie",
@@ -268,6 +244,7 @@ NcclImport import_nccl_xml(std::string_view text, const std::string& file,
   if (options.nodes > 1 && machine.nics.empty())
     throw InputError(file, "the machine has no network card by which " +
                                std::to_string(options.nodes) + " of it could be joined");
+  join_cards(machine);
   NcclImport import;
   import.notes = std::move(machine.notes);
   const std::optional<Regular> box = as_regular(machine);

@@ -2,8 +2,9 @@
 //
 // The XML is the tree of one machine: CPUs (NUMA domains), PCIe switches, GPUs with their NVLinks,
 // NICs with their ports. Rates become GB/s as in NCCL's topo.cc. A machine whose GPUs all hang
-// alike at NVSwitches becomes an `nvlink_box`, any other one an `explicit` graph; `nodes` machines
-// of the kind are joined by one non-blocking switch.
+// alike at NVSwitches, or are joined each to each alike, and send by cards alike (nccl_cards.h)
+// becomes an `nvlink_box`, any other one an `explicit` graph; `nodes` machines of the kind are
+// joined by one non-blocking switch.
 //
 // The file holds no latencies except those of ports. The others are taken from NCCL's tuning model:
 // a pair pays 0.6 us over NVLink, 1 us over PCIe, 2.7 us over the network (its LL ring figures).
