@@ -107,5 +107,42 @@ TEST_CASE("nccl cards: cards that no GPU sends by make no other machine") {
   CHECK(imported(cpu(pair + card("16", port(9, 100'000)))).cluster == imported(cpu(pair)).cluster);
 }
 
+// Routes of graphs: two GPUs at one switch with two cards, one of them with half of its NVLinks.
+TEST_CASE("nccl cards: in a graph every GPU sends by its own, too") {
+  const std::string half = R"(<nvlink target="0000:f1:00.0" count="6" tclass="0x068000"/>)";
+  const NcclImport import = imported(cpu(pair_at_switch(0, half)));
+  CHECK(import.cluster["shape"] == "explicit");
+  CHECK(import.notes.empty());
+  const ClusterFile file = cluster_from(import.cluster.dump());
+  const Graph graph = file.build();
+  const auto names = [&](int from, int to) {
+    std::string all;
+    for (const int vertex : graph.route(from, to))
+      all += graph.vertices()[static_cast<std::size_t>(vertex)].name + " ";
+    return all;
+  };
+  CHECK(names(0, 2) ==
+        "node0/gpu0 node0/at_nic0 node0/nic0 switch node1/nic0 node1/at_nic0 node1/gpu0 ");
+  CHECK(names(1, 3) ==
+        "node0/gpu1 node0/at_nic1 node0/nic1 switch node1/nic1 node1/at_nic1 node1/gpu1 ");
+  CHECK(names(0, 3) ==
+        "node0/gpu0 node0/at_nic0 node0/nic0 switch node1/nic1 node1/at_nic1 node1/gpu1 ");
+  // As in a box: 2.7 us in all, PCIe 24 GB/s; 6 NVLinks of 20 GB/s inside.
+  CHECK(file.cluster.network.between(0, 3).latency == Duration::ns(2700));
+  CHECK(file.cluster.network.between(0, 3).per_byte.ps() == doctest::Approx(1000 / 24.));
+  CHECK(file.cluster.network.between(0, 1).per_byte.ps() == doctest::Approx(1000 / 120.));
+}
+
+TEST_CASE("nccl cards: a graph that cannot tell cards apart says so") {
+  const std::string half = R"(<nvlink target="0000:f1:00.0" count="6" tclass="0x068000"/>)";
+  const NcclImport import =
+      imported(cpu(bridge("16", gpu(0, "16", half) + gpu(1, "16")) +
+                   bridge("16", card("16", port(0, 200'000)) + card("16", port(1, 200'000)))));
+  REQUIRE(import.notes.size() == 1);
+  CHECK(import.notes[0] ==
+        "1 GPUs are not at the PCIe switch of their network card, and share the first one of "
+        "those that are as near; NCCL takes turns");
+}
+
 }  // namespace
 }  // namespace sgdsim

@@ -25,6 +25,7 @@ constexpr double switched_nvlink_us = 0.3;
 constexpr double peer_nvlink_us = 0.6;
 constexpr double device_pcie_us = 0.5;
 constexpr double port_us = 0.35;
+constexpr double free_GBps = 5000;  // NCCL's LOC_BW, where nothing limits
 
 constexpr int64_t most_devices = 1 << 18;  // of all nodes together, in a file of some 100 MB
 
@@ -125,6 +126,8 @@ class Writer {
 
  private:
   void name_devices();
+  void group_at_cards();
+  void add_groups(const std::string& prefix);
   void add_node(const std::string& prefix);
   void add_nvlinks(const std::string& prefix);
   void add_vertex(const std::string& name, const char* kind) {
@@ -135,7 +138,8 @@ class Writer {
 
   const TopologyMachine& machine_;
   const NcclImportOptions& options_;
-  std::vector<std::string> names_;  // by device
+  std::vector<std::string> names_;   // by device
+  std::vector<std::string> groups_;  // by device: the vertex between it and its parent, if any
   Json vertices_ = Json::array();
   Json links_ = Json::object();
   Json edges_ = Json::array();
@@ -154,6 +158,33 @@ void Writer::name_devices() {
     names_[static_cast<std::size_t>(machine_.gpus[i])] = "gpu" + std::to_string(i);
   for (std::size_t i = 0; i < machine_.nics.size(); ++i)
     names_[static_cast<std::size_t>(machine_.nics[i])] = "nic" + std::to_string(i);
+}
+
+// Of several cards at one switch a route would take the first, whichever GPU it comes from. So a
+// card and the GPUs that send by it meet at a vertex of their own, below the switch: their way is
+// then the one with the fewest hops, and shares what it shared.
+void Writer::group_at_cards() {
+  groups_.resize(machine_.devices.size());
+  std::map<int, int> cards_at;  // by parent
+  for (const int card : machine_.nics) ++cards_at[device_at(machine_, card).parent];
+  for (const int gpu : machine_.gpus) {
+    const NcclDevice& device = device_at(machine_, gpu);
+    if (device.card < 0 || cards_at[device.parent] < 2) continue;
+    if (device_at(machine_, device.card).parent != device.parent) continue;
+    const auto card = static_cast<std::size_t>(device.card);
+    groups_[card] = "at_" + names_[card];
+    groups_[static_cast<std::size_t>(gpu)] = groups_[card];
+  }
+}
+
+void Writer::add_groups(const std::string& prefix) {
+  for (const int card : machine_.nics) {
+    const std::string& group = groups_[static_cast<std::size_t>(card)];
+    if (group.empty()) continue;
+    const auto parent = static_cast<std::size_t>(device_at(machine_, card).parent);
+    add_vertex(prefix + group, "pcie");
+    connect(prefix + group, prefix + names_[parent], "inside a switch", 0, free_GBps);
+  }
 }
 
 void Writer::connect(const std::string& from, const std::string& to, const std::string& kind,
@@ -213,17 +244,36 @@ void Writer::add_node(const std::string& prefix) {
     if (device.kind == Kind::nic && names_[i].empty()) continue;  // nobody sends by it
     if (device.kind == Kind::pcie_switch) add_vertex(name, "pcie");
     if (device.kind == Kind::nic) add_vertex(name, "nic");
-    connect(name, prefix + names_[static_cast<std::size_t>(device.parent)], "pcie",
+    const std::string& group = groups_[i];
+    const std::string& parent = names_[static_cast<std::size_t>(device.parent)];
+    connect(name, prefix + (group.empty() ? parent : group), "pcie",
             device.kind == Kind::pcie_switch ? 0 : device_pcie_us, device.up_GBps);
     if (device.kind == Kind::nic && options_.nodes > 1)
       for (const NcclPort& port : device.ports)
         connect(name, "switch", "net", port_us + port.latency_us, port.GBps);
   }
+  add_groups(prefix);
   add_nvlinks(prefix);
+}
+
+// GPUs whose route takes another card than NCCL would, as nothing but the order of the cards tells
+// the two apart.
+std::size_t gpus_at_wrong_cards(const TopologyMachine& machine) {
+  return static_cast<std::size_t>(
+      std::count_if(machine.gpus.begin(), machine.gpus.end(), [&](int gpu) {
+        const NcclDevice& device = device_at(machine, gpu);
+        if (device.card < 0 || device_at(machine, device.card).parent == device.parent)
+          return false;
+        const int hops = way_between(machine, gpu, device.card).hops;
+        return std::any_of(machine.nics.begin(), machine.nics.end(), [&](int card) {
+          return card < device.card && way_between(machine, gpu, card).hops <= hops;
+        });
+      }));
 }
 
 void Writer::write(Json& cluster) {
   name_devices();
+  group_at_cards();
   if (options_.nodes > 1) add_vertex("switch", "switch");
   for (int node = 0; node < options_.nodes; ++node)
     add_node(options_.nodes > 1 ? "node" + std::to_string(node) + "/" : "");
@@ -261,6 +311,10 @@ NcclImport import_nccl_xml(std::string_view text, const std::string& file,
   } else {
     import.cluster = head_of(options, file, "explicit");
     Writer(machine, options).write(import.cluster);
+    if (const std::size_t gpus = gpus_at_wrong_cards(machine); gpus > 0 && options.nodes > 1)
+      import.notes.push_back(std::to_string(gpus) +
+                             " GPUs are not at the PCIe switch of their network card, and share "
+                             "the first one of those that are as near; NCCL takes turns");
   }
   return import;
 }
