@@ -108,6 +108,30 @@ TEST_CASE("nccl xml: rates per link") {
   }
 }
 
+// Two GPUs at two CPUs, on PCIe of 48 GB/s.
+TEST_CASE("nccl xml: rates between CPUs of AMD, in both spellings of a family") {
+  struct Row {
+    std::string reason;
+    int family;
+    double GBps;
+  };
+  const std::vector<Row> rows = {
+      {"Zen 2", 23, 16}, {"Zen 2", 143, 16}, {"Zen 3 and 4", 25, 24}, {"Zen 3 and 4", 175, 24},
+      {"Zen 5", 26, 32}, {"Zen 5", 191, 32}, {"unknown", 0, 16},
+  };
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    std::string text = "<system>";
+    for (int rank = 0; rank < 2; ++rank)
+      text += R"(<cpu arch="x86_64" vendor="AuthenticAMD" familyid=")" +
+              std::to_string(row.family) + R"("><pci class="0x030200" link_speed="32 GT/s">)" +
+              R"(<gpu sm="90" rank=")" + std::to_string(rank) + R"("/></pci></cpu>)";
+    const ClusterFile file =
+        cluster_from(import_nccl_xml(text + "</system>", "a.xml", {}).cluster.dump());
+    CHECK(file.cluster.network.between(0, 1).per_byte.ps() == doctest::Approx(1000 / row.GBps));
+  }
+}
+
 std::string repeated(const std::string& text, int times) {
   std::string all;
   for (int i = 0; i < times; ++i) all += text;

@@ -123,6 +123,15 @@ double Reader::pci_GBps(const pugi::xml_node& at) {
   return (width == 0 ? 16 : width) * rate / 80.0;
 }
 
+// NCCL 2.30 has these rates, and writes the family as AMD counts it: 23 (Zen and Zen 2), 25 (Zen 3
+// and 4), 26 (Zen 5). Until then (NVIDIA/nccl issue 2441) it wrote familyId + (extFamilyId << 4),
+// which is 143, 175 and 191 for these, and took 16 GB/s for all.
+double between_amd_cpus_GBps(int family) {
+  if (family == 26 || family == 191) return 32;
+  if (family == 25 || family == 175) return 24;
+  return 16;
+}
+
 // NCCL's ncclTopoGetInterCpuBw.
 double Reader::between_cpus_GBps(const pugi::xml_node& at) const {
   const std::string_view arch = at.attribute("arch").value();
@@ -137,8 +146,7 @@ double Reader::between_cpus_GBps(const pugi::xml_node& at) const {
     if (model >= 0x55) return 10;                                      // Skylake
   }
   if (vendor == "GenuineIntel") return 6;
-  if (vendor == "AuthenticAMD")
-    return family == 26 ? 32 : family == 25 ? 24 : 16;  // Zen 5, 3 and 4
+  if (vendor == "AuthenticAMD") return between_amd_cpus_GBps(family);
   return local_GBps;
 }
 
