@@ -1,7 +1,12 @@
-// Rates of pairs are those of the first worker.
+// The rate between nodes is that of the first pair. So is the one inside a node, but where GPUs are
+// joined one to one: there NCCL's rings and trees use all links of a GPU, not those of a pair.
 #include "models/collective/nccl_box.h"
 
 #include <algorithm>
+#include <limits>
+#include <memory>
+#include <set>
+#include <vector>
 
 #include "models/collective/registry.h"
 #include "sim/core/cast.h"
@@ -12,6 +17,78 @@ namespace {
 // The rate of one pair; a free link counts as very fast.
 Bandwidth rate_of(const PairCost& cost) {
   return Bandwidth::Bps(1e12 / std::max(cost.per_byte.ps(), 1e-3));
+}
+
+// What each worker of the first node sends, and to whom, over routes with so few wires as any pair
+// of them has: straight to another GPU, or over one switch to all of them.
+struct ShortWays {
+  std::size_t wires = std::numeric_limits<std::size_t>::max();  // of each
+  std::vector<std::set<uint32_t>> firsts;                       // of each worker: its own wires
+  std::vector<std::set<int>> reached;                           // of each worker
+};
+
+ShortWays short_ways(Resources& wires, int workers) {
+  ShortWays ways;
+  for (int from = 0; from < workers; ++from) {
+    for (int to = 0; to < workers; ++to) {
+      std::vector<ResourceUse> uses;
+      Parcel parcel;
+      parcel.from = from;
+      parcel.to = to;
+      if (from == to || !wires.find(parcel, Resources::Part::whole, uses) || uses.empty()) continue;
+      if (uses.size() > ways.wires) continue;
+      if (uses.size() < ways.wires) {
+        ways.wires = uses.size();
+        ways.firsts.assign(at(workers), {});
+        ways.reached.assign(at(workers), {});
+      }
+      ways.firsts[at(from)].insert(uses.front().resource);
+      ways.reached[at(from)].insert(to);
+    }
+  }
+  return ways;
+}
+
+bool join_all(const ShortWays& ways) {
+  std::set<int> seen{0};
+  std::vector<int> open{0};
+  while (!open.empty()) {
+    const int from = open.back();
+    open.pop_back();
+    for (const int to : ways.reached[at(from)])
+      if (seen.insert(to).second) open.push_back(to);
+  }
+  return seen.size() == ways.reached.size();
+}
+
+Bandwidth slowest_inside(const Network& network, int per_node) {
+  Bandwidth slowest = rate_of(network.between(0, 1));
+  for (int from = 0; from < per_node; ++from)
+    for (int to = 0; to < per_node; ++to)
+      if (from != to) slowest = std::min(slowest, rate_of(network.between(from, to)));
+  return slowest;
+}
+
+// Explicit graphs alone have links of pairs: at most so many workers in all, and nobody knows how
+// more nodes would hang there.
+Bandwidth rate_inside(const Cluster& cluster, int per_node) {
+  constexpr int most_per_node = 128;
+  constexpr int most_in_graph = 4096;
+  const bool is_graph = cluster.wires && !cluster.with_more && cluster.grid.empty() &&
+                        cluster.network.workers() <= most_in_graph;
+  if (!is_graph || per_node < 3 || per_node > most_per_node)
+    return rate_of(cluster.network.between(0, 1));
+  const std::unique_ptr<Resources> wires = cluster.wires({});
+  const ShortWays ways = short_ways(*wires, per_node);
+  if (ways.firsts.empty() || !join_all(ways)) return slowest_inside(cluster.network, per_node);
+  const std::vector<double> capacities = wires->capacities();
+  double least = std::numeric_limits<double>::max();
+  for (const std::set<uint32_t>& firsts : ways.firsts) {
+    double rate = 0;
+    for (const uint32_t way : firsts) rate += capacities[way];
+    least = std::min(least, rate);
+  }
+  return Bandwidth::Bps(1e12 * least);
 }
 
 void set_constants(NcclBox& box, const NcclConstants& constants) {
@@ -32,7 +109,7 @@ NcclBox nccl_box_of(const Cluster& cluster) {
   box.per_node = std::min(cluster.workers_per_node, workers);
   box.wires.nics = std::min(cluster.cards_per_node(), box.per_node);
   if (cluster.nccl) set_constants(box, *cluster.nccl);
-  if (box.per_node > 1) box.wires.gpu = rate_of(cluster.network.between(0, 1));
+  if (box.per_node > 1) box.wires.gpu = rate_inside(cluster, box.per_node);
   if (workers > box.per_node) box.wires.nic = rate_of(cluster.network.between(0, box.per_node));
   return box;
 }

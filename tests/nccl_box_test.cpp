@@ -1,0 +1,84 @@
+// What NCCL's model takes a GPU to send inside its node, where GPUs are joined one to one.
+#include "models/collective/nccl_box.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/cluster_cases.h"
+
+namespace sgdsim {
+namespace {
+
+struct Joined {
+  int from = 0;
+  int to = 0;
+  int links = 1;  // of 20 GB/s
+};
+
+// GPUs on PCIe of 12 GB/s, and such NVLinks between them.
+Cluster graph_of(int gpus, const std::vector<Joined>& nvlinks) {
+  Json json = {{"schema", "sgdsim/cluster/1"}, {"name", "graph"},       {"network", "nccl"},
+               {"shape", "explicit"},          {"gpus_per_node", gpus}, {"vertices", Json::array()},
+               {"links", Json::object()},      {"edges", Json::array()}};
+  const auto name_of = [](int gpu) { return "gpu" + std::to_string(gpu); };
+  json["links"]["pcie"] = {{"latency", "0.5 us"}, {"bandwidth", "12 GBps"}};
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    json["vertices"].push_back({{"name", name_of(gpu)}, {"kind", "gpu"}, {"forwards", false}});
+    json["edges"].push_back({{"from", name_of(gpu)}, {"to", "host"}, {"link", "pcie"}});
+  }
+  json["vertices"].push_back({{"name", "host"}, {"kind", "cpu"}});
+  for (const Joined& joined : nvlinks) {
+    const std::string link = "nvlink" + std::to_string(joined.links);
+    json["links"][link] = {{"latency", "0.6 us"},
+                           {"bandwidth", std::to_string(20 * joined.links) + " GBps"}};
+    json["edges"].push_back(
+        {{"from", name_of(joined.from)}, {"to", name_of(joined.to)}, {"link", link}});
+  }
+  return cluster_from(json.dump()).cluster;
+}
+
+TEST_CASE("nccl box: GPUs that are joined one to one send over all their links") {
+  struct Row {
+    std::string reason;
+    int gpus;
+    std::vector<Joined> nvlinks;
+    double GBps;
+  };
+  const std::vector<Row> rows = {
+      {"DGX-1, a hybrid cube mesh: 6 NVLinks of every GPU, to 4 of 7 others",
+       8,
+       {{0, 1, 1},
+        {0, 2, 1},
+        {0, 3, 2},
+        {0, 4, 2},
+        {1, 2, 2},
+        {1, 3, 1},
+        {1, 5, 2},
+        {2, 3, 2},
+        {2, 6, 1},
+        {3, 7, 1},
+        {4, 5, 1},
+        {4, 6, 1},
+        {4, 7, 2},
+        {5, 6, 2},
+        {5, 7, 1},
+        {6, 7, 2}},
+       // GPU 2: 1 + 2 + 2 + 1; GPU 3: 2 + 1 + 2 + 1; all have 6, with 20 each
+       120},
+      {"a ring of four, two links a neighbour",
+       4,
+       {{0, 1, 2}, {1, 2, 2}, {2, 3, 2}, {3, 0, 2}},
+       80},
+      {"the GPU with the fewest links decides: 1 + 1", 3, {{0, 1, 3}, {0, 2, 1}, {1, 2, 1}}, 40},
+      {"two pairs, between which PCIe is the only way", 4, {{0, 1, 4}, {2, 3, 4}}, 12},
+      {"PCIe alone", 4, {}, 12},
+      {"a pair", 2, {{0, 1, 4}}, 80},
+  };
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    CHECK(nccl_box_of(graph_of(row.gpus, row.nvlinks)).wires.gpu.GBps() ==
+          doctest::Approx(row.GBps));
+  }
+}
+
+}  // namespace
+}  // namespace sgdsim
