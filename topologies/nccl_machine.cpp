@@ -33,6 +33,15 @@ double nvlink_GBps(int sm) {
   return 20;
 }
 
+// RCCL's rates of a link of AMD's GPUs; 0 where it is not known.
+double xgmi_GBps(std::string_view gcn) {
+  if (gcn.starts_with("gfx")) gcn.remove_prefix(3);
+  if (gcn.starts_with("94") || gcn.starts_with("95")) return 48;  // MI300, MI350
+  if (gcn == "90a" || gcn == "910") return 36;                    // MI200; older files count so
+  if (gcn == "900" || gcn == "906" || gcn == "908") return 24;    // MI25 to MI100
+  return 0;
+}
+
 // In units of 100 Mbit/s and lane.
 constexpr std::array<std::pair<std::string_view, int>, 6> lane_rates{
     {{"2.5", 15}, {"5", 30}, {"8", 60}, {"16", 120}, {"32", 240}, {"64", 480}}};
@@ -64,6 +73,7 @@ class Reader {
   void add_pci(const pugi::xml_node& at, int parent, int depth);
   void add_gpu(const pugi::xml_node& pci, const pugi::xml_node& gpu, int parent, double GBps);
   void add_nic(const pugi::xml_node& nic, const std::string& bus_id, int parent, double GBps);
+  void add_xgmi(const pugi::xml_node& link, int gpu);
   void add_gpu_link(const pugi::xml_node& link, int gpu, int sm);
   double pci_GBps(const pugi::xml_node& at);
   double between_cpus_GBps(const pugi::xml_node& at) const;
@@ -150,6 +160,20 @@ double Reader::between_cpus_GBps(const pugi::xml_node& at) const {
   return local_GBps;
 }
 
+void Reader::add_xgmi(const pugi::xml_node& link, int gpu) {
+  const std::string gcn = link.parent().attribute("gcn").value();
+  const double GBps = xgmi_GBps(gcn);
+  if (GBps == 0)
+    fail(link,
+         "the rate of <xgmi> links is known of gcn=\"gfx906\" and \"gfx908\" (24 GB/s each), "
+         "\"gfx90a\" (36), \"gfx942\" and \"gfx950\" (48), got \"" +
+             gcn.substr(0, 60) +
+             "\"; write the nearest one into <gpu>, or a cluster file by hand, as mi300x_2 is "
+             "(docs/cluster-format.md)");
+  pending_.push_back(
+      {gpu, lower(link.attribute("target").value()), number(link, "count", 1, 1, 1024) * GBps});
+}
+
 void Reader::add_gpu_link(const pugi::xml_node& link, int gpu, int sm) {
   const std::string_view name = link.name();
   NcclDevice& device = machine_.devices[static_cast<std::size_t>(gpu)];
@@ -158,6 +182,7 @@ void Reader::add_gpu_link(const pugi::xml_node& link, int gpu, int sm) {
     device.cpu_nvlink_GBps += count * number(link, "bw", 0, 0, 100'000'000) / 1000.0;
     return;
   }
+  if (name == "xgmi") return add_xgmi(link, gpu);
   if (name != "nvlink") return ignore("<" + std::string(name) + ">");
   const double GBps = number(link, "count", 1, 1, 1024) * nvlink_GBps(sm);
   const std::string_view target_class = link.attribute("tclass").value();
@@ -173,7 +198,8 @@ void Reader::add_gpu_link(const pugi::xml_node& link, int gpu, int sm) {
 void Reader::add_gpu(const pugi::xml_node& pci, const pugi::xml_node& gpu, int parent,
                      double GBps) {
   const int sm = number(gpu, "sm", -1, -1, 10'000);
-  if (sm < 0) ignore("missing sm of a GPU, its NVLinks taken as 20 GB/s each");
+  const bool is_amd = gpu.attribute("gcn");
+  if (sm < 0 && !is_amd) ignore("missing sm of a GPU, its NVLinks taken as 20 GB/s each");
   NcclDevice device;
   device.kind = NcclDevice::Kind::gpu;
   device.bus_id = lower(pci.attribute("busid").value());
@@ -267,7 +293,7 @@ void Reader::join_peers() {
       return machine_.devices[static_cast<std::size_t>(gpu)].bus_id == link.target;
     });
     if (found == machine_.gpus.end() || *found == link.from) {
-      ignore("<nvlink> to a GPU that is not in the file");
+      ignore("link to a GPU that is not in the file");
       continue;
     }
     machine_.peer_links.push_back({link.from, *found, link.GBps});

@@ -29,7 +29,7 @@ struct NcclDevice {
   int card = -1;                // of a GPU: the NIC by which it sends (nccl_cards.h)
 };
 
-// An NVLink from one GPU straight to another, as the first one reports it.
+// NVLinks or xGMI links from one GPU straight to another, as the first one reports them.
 struct NcclPeerLink {
   int from = 0;
   int to = 0;

@@ -56,9 +56,36 @@ Json head_of(const NcclImportOptions& options, const std::string& file, const ch
 // What a box needs to know beyond its counts.
 struct Regular {
   double gpu_link_GBps = 0;
+  std::optional<double> pair_GBps;  // where GPUs are joined one to one
   double pcie_GBps = 0;
   std::optional<NcclPort> port;
 };
+
+// Between two GPUs, in one direction.
+std::map<std::pair<int, int>, double> peer_GBps(const TopologyMachine& machine) {
+  std::map<std::pair<int, int>, double> one_way;
+  for (const NcclPeerLink& link : machine.peer_links) one_way[{link.from, link.to}] += link.GBps;
+  return one_way;
+}
+
+// Whether every GPU reaches all others alike: by NVSwitches, or by a link to each. Rings and
+// all-to-alls over all of these links are then as fast as over a switch.
+bool has_regular_links(const TopologyMachine& machine, Regular& box) {
+  box.gpu_link_GBps = device_at(machine, machine.gpus.front()).nvswitch_GBps;
+  for (const int gpu : machine.gpus) {
+    const NcclDevice& device = device_at(machine, gpu);
+    if (!alike(device.nvswitch_GBps, box.gpu_link_GBps) || device.cpu_nvlink_GBps > 0) return false;
+  }
+  if (machine.peer_links.empty()) return box.gpu_link_GBps > 0;
+  if (box.gpu_link_GBps > 0) return false;
+  const auto one_way = peer_GBps(machine);
+  const std::size_t others = machine.gpus.size() - 1;
+  if (one_way.size() != machine.gpus.size() * others) return false;
+  box.pair_GBps = one_way.begin()->second;
+  box.gpu_link_GBps = *box.pair_GBps * static_cast<double>(others);
+  return std::all_of(one_way.begin(), one_way.end(),
+                     [&](const auto& pair) { return alike(pair.second, *box.pair_GBps); });
+}
 
 // Whether GPU g sends by card g * cards / gpus, every GPU over a way like the others', and what the
 // box is then to say of its cards.
@@ -89,16 +116,10 @@ bool has_regular_cards(const TopologyMachine& machine, Regular& box) {
   return true;
 }
 
-// The machine as a regular box, if it is one: every GPU alike at NVSwitches, every card alike.
+// The machine as a regular box, if it is one: every GPU and every card alike.
 std::optional<Regular> as_regular(const TopologyMachine& machine) {
   Regular box;
-  box.gpu_link_GBps = device_at(machine, machine.gpus.front()).nvswitch_GBps;
-  if (!(box.gpu_link_GBps > 0) || !machine.peer_links.empty()) return std::nullopt;
-  for (const int gpu : machine.gpus) {
-    const NcclDevice& device = device_at(machine, gpu);
-    if (!alike(device.nvswitch_GBps, box.gpu_link_GBps) || device.cpu_nvlink_GBps > 0)
-      return std::nullopt;
-  }
+  if (!has_regular_links(machine, box)) return std::nullopt;
   if (!machine.nics.empty() && !has_regular_cards(machine, box)) return std::nullopt;
   return box;
 }
@@ -213,9 +234,7 @@ void Writer::add_nvlinks(const std::string& prefix) {
     if (device.cpu_nvlink_GBps > 0)
       connect(name_of(gpu), name_of(cpu), "nvlink to cpu", device_pcie_us, device.cpu_nvlink_GBps);
   }
-  std::map<std::pair<int, int>, double> one_way_GBps;
-  for (const NcclPeerLink& link : machine_.peer_links)
-    one_way_GBps[{link.from, link.to}] += link.GBps;
+  const std::map<std::pair<int, int>, double> one_way_GBps = peer_GBps(machine_);
   for (const auto& [pair, GBps] : one_way_GBps) {
     const auto back = one_way_GBps.find({pair.second, pair.first});
     const bool is_even = back != one_way_GBps.end() && alike(back->second, GBps);
@@ -308,6 +327,12 @@ NcclImport import_nccl_xml(std::string_view text, const std::string& file,
                                std::to_string(most_devices) + " vertices");
   if (box) {
     import.cluster = box_json(machine, *box, options, file);
+    if (box->pair_GBps && gpus > 2)
+      import.notes.push_back(
+          "every GPU has links to all others, and sends what these carry "
+          "together, " +
+          rounded(box->gpu_link_GBps) + " GB/s, as rings over all of them do; a single pair has " +
+          rounded(*box->pair_GBps) + " GB/s");
   } else {
     import.cluster = head_of(options, file, "explicit");
     Writer(machine, options).write(import.cluster);
