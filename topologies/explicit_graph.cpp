@@ -215,8 +215,12 @@ int gpus_per_node_of(Object& fields, const ExplicitGraph& given, int workers) {
         .fail(std::to_string(workers) + " workers do not divide into nodes of " +
               std::to_string(per_node));
   if (given.nodes && *given.nodes != workers / per_node)
-    fields.at("nodes").fail("the graph has " + std::to_string(workers / per_node) + " nodes, got " +
-                            std::to_string(*given.nodes));
+    fields.at("nodes").fail(
+        "the graph has " + std::to_string(workers / per_node) + " nodes, got " +
+        std::to_string(*given.nodes) +
+        "; it has as many as \"vertices\" and \"edges\" list: change these, or, if it was imported "
+        "from a NCCL topology, import it again with --nodes " +
+        std::to_string(*given.nodes));
   return per_node;
 }
 
