@@ -25,7 +25,8 @@ TEST_CASE("nccl xml: a regular machine becomes an nvlink_box") {
       R"("gpus_per_node":4,"nics_per_node":4,)"
       R"("gpu_link":{"latency":"0.3 us","bandwidth":"370.8 GBps"},)"  // 18 x 20.6
       R"("pcie":{"latency":"1 us","bandwidth":"48 GBps"},)"           // 16 x 240 / 80
-      R"("nic":{"latency":"0.35 us","bandwidth":"50 GBps"}})");       // 400000 / 8000
+      R"("nic":{"latency":"0.35 us","bandwidth":"50 GBps"},)"         // 400000 / 8000
+      R"("nccl":{"generation":"hopper","cpu":"intel"}})");
   const ClusterFile file = cluster_from(import.cluster.dump());
   CHECK(file.cluster.network.workers() == 8);
   CHECK(file.cluster.network.between(0, 3).latency == Duration::ns(600));
@@ -37,8 +38,8 @@ TEST_CASE("nccl xml: any other machine becomes an explicit graph") {
   CHECK(import.cluster["shape"] == "explicit");
   CHECK(import.notes ==
         std::vector<std::string>{"ignored <pcilink> (1 times)", "ignored <quantum> (1 times)",
-                                 "missing rank of a GPU, placed after those with one (1 times)",
-                                 "missing sm of a GPU, its NVLinks taken as 20 GB/s each (1 times)",
+                                 "a GPU without a <gpu>, taken to have no NVLinks and placed last "
+                                 "(1 times)",
                                  "missing speed of a <net>, taken as 10000 Mbit/s (1 times)",
                                  "unknown or missing link_speed, taken as 8 GT/s (1 times)"});
   const ClusterFile file = cluster_from(import.cluster.dump());
@@ -132,6 +133,60 @@ TEST_CASE("nccl xml: rates between CPUs of AMD, in both spellings of a family") 
   }
 }
 
+// What NCCL's own model asks of a machine.
+TEST_CASE("nccl xml: the generation, the CPUs and the cards go into the cluster") {
+  const std::string nvlink = R"(<nvlink count="4" tclass="0x068000"/>)";
+  struct Row {
+    std::string reason;
+    std::string cpu;
+    std::string sm_of_first;
+    std::string links;
+    std::string inside;
+    std::string expected;
+  };
+  const std::vector<Row> rows = {
+      {"A100 at AMD", R"(vendor="AuthenticAMD")", "80", nvlink, "",
+       R"({"generation":"ampere","cpu":"amd"})"},
+      {"the oldest GPU decides", R"(vendor="GenuineIntel")", "70", nvlink, "",
+       R"({"generation":"volta","cpu":"intel"})"},
+      {"without NVLink, at Arm", R"(arch="arm64")", "100", "", "",
+       R"({"generation":"ampere","gpu_link":"pci","cpu":"arm"})"},
+      {"unknown CPUs, two GPUs at a card", R"(vendor="Else")", "80", "", "<nic><net/></nic>",
+       R"({"generation":"ampere","gpu_link":"pci","nics":1})"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.reason);
+    std::string text = "<system><cpu " + row.cpu + ">" + row.inside;
+    for (const std::string& sm : {row.sm_of_first, std::string("80")})
+      text +=
+          R"(<pci class="0x030200"><gpu rank="0" sm=")" + sm + R"(">)" + row.links + "</gpu></pci>";
+    const Json cluster = import_nccl_xml(text + "</cpu></system>", "a.xml", {}).cluster;
+    CHECK(cluster["nccl"].dump() == row.expected);
+    CHECK(cluster_from(cluster.dump()).cluster.nccl != nullptr);
+  }
+}
+
+TEST_CASE("nccl xml: a file that is an input for NCCL says so") {
+  const NcclImport input = import_nccl_xml(
+      R"(<system><cpu><pci class="0x030200" link_speed="16 GT/s"/>)"
+      R"(<pci class="0x030200" link_speed="16 GT/s"/><pci class="0x020700"/></cpu></system>)",
+      "a.xml", {});
+  REQUIRE(input.notes.size() >= 1);
+  CHECK(input.notes[0] ==
+        "the file names no NVLinks, because it is an input for NCCL (NCCL_TOPO_FILE), which finds "
+        "them itself: GPUs here reach each other by PCIe alone; import what NCCL found, which it "
+        "writes with NCCL_TOPO_DUMP_FILE=machine.xml");
+  for (const std::string& note : input.notes) CHECK(note.find("missing sm") == std::string::npos);
+  CHECK_FALSE(input.cluster.contains("nccl"));
+  // A dump whose GPUs lack attributes is none.
+  const NcclImport dump = import_nccl_xml(
+      R"(<system><cpu><pci class="0x030200" link_speed="16 GT/s"><gpu/></pci></cpu></system>)",
+      "a.xml", {});
+  CHECK(dump.notes == std::vector<std::string>{
+                          "missing rank of a GPU, placed after those with one (1 times)",
+                          "missing sm of a GPU, its NVLinks taken as 20 GB/s each (1 times)"});
+}
+
 std::string repeated(const std::string& text, int times) {
   std::string all;
   for (int i = 0; i < times; ++i) all += text;
@@ -158,7 +213,12 @@ TEST_CASE("nccl xml: what is wrong is refused with a sentence") {
        "x.xml: expected a NCCL topology, <system>, found <graphs>"},
       {"no GPU", system(""), 1, "x.xml: the topology has no GPU"},
       {"no card", system(gpu), 2,
-       "x.xml: the machine has no network card by which 2 of it could be joined"},
+       "x.xml: the machine has no network card by which 2 of it could be joined; import one with "
+       "--nodes 1, or add cards to the file: <nic><net speed=...>"},
+      {"no ports", system("<pci class=\"0x0302\"/><pci class=\"0x0207\"/>"), 2,
+       "x.xml: the machine has no network card by which 2 of it could be joined; of its 1 cards "
+       "the file names no ports, because it is an input for NCCL: import what NCCL writes with "
+       "NCCL_TOPO_DUMP_FILE=machine.xml, or one machine with --nodes 1"},
       {"no nodes", system(gpu), 0, "x.xml: expected at least one node, got 0"},
       {"speed is no number", system("\n<nic><net speed=\"fast\"/></nic>"), 1,
        "x.xml: line 2: expected a number from -1e+09 to 1e+09 in speed of <net>, got \"fast\""},

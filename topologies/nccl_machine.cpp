@@ -42,6 +42,21 @@ double xgmi_GBps(std::string_view gcn) {
   return 0;
 }
 
+// As NCCL's tuning model tells GPUs apart.
+GpuGeneration generation_of(int sm) {
+  if (sm >= 100) return GpuGeneration::blackwell;
+  if (sm >= 90) return GpuGeneration::hopper;
+  return sm >= 80 ? GpuGeneration::ampere : GpuGeneration::volta;
+}
+
+std::optional<CpuVendor> vendor_of(const pugi::xml_node& cpu) {
+  const std::string_view vendor = cpu.attribute("vendor").value();
+  if (std::string_view(cpu.attribute("arch").value()) == "arm64") return CpuVendor::arm;
+  if (vendor == "AuthenticAMD") return CpuVendor::amd;
+  if (vendor == "GenuineIntel") return CpuVendor::intel;
+  return std::nullopt;
+}
+
 // In units of 100 Mbit/s and lane.
 constexpr std::array<std::pair<std::string_view, int>, 6> lane_rates{
     {{"2.5", 15}, {"5", 30}, {"8", 60}, {"16", 120}, {"32", 240}, {"64", 480}}};
@@ -79,6 +94,7 @@ class Reader {
   double between_cpus_GBps(const pugi::xml_node& at) const;
   void ignore(const std::string& what) { ++ignored_[what]; }
   void join_peers();
+  void note_bare();
   void sort_by_rank(std::vector<int>& devices) const;
 
   // An NVLink to a GPU that may stand further down in the file.
@@ -199,14 +215,18 @@ void Reader::add_gpu(const pugi::xml_node& pci, const pugi::xml_node& gpu, int p
                      double GBps) {
   const int sm = number(gpu, "sm", -1, -1, 10'000);
   const bool is_amd = gpu.attribute("gcn");
-  if (sm < 0 && !is_amd) ignore("missing sm of a GPU, its NVLinks taken as 20 GB/s each");
+  if (!gpu) ++machine_.bare_gpus;
+  if (gpu && sm < 0 && !is_amd) ignore("missing sm of a GPU, its NVLinks taken as 20 GB/s each");
+  if (sm >= 0 && !is_amd)
+    machine_.generation =
+        std::min(generation_of(sm), machine_.generation.value_or(GpuGeneration::blackwell));
   NcclDevice device;
   device.kind = NcclDevice::Kind::gpu;
   device.bus_id = lower(pci.attribute("busid").value());
   device.parent = parent;
   device.up_GBps = GBps;
   device.rank = number(gpu, "rank", -1, -1, 1 << 24);
-  if (device.rank < 0) ignore("missing rank of a GPU, placed after those with one");
+  if (gpu && device.rank < 0) ignore("missing rank of a GPU, placed after those with one");
   const int number = add(gpu ? gpu : pci, std::move(device));
   machine_.gpus.push_back(number);
   for (const pugi::xml_node& link : gpu.children()) add_gpu_link(link, number, sm);
@@ -251,7 +271,7 @@ void Reader::add_pci(const pugi::xml_node& at, int parent, int depth) {
   } else if (pci_class.starts_with("0x03")) {
     add_gpu(at, {}, parent, GBps);
   } else if (pci_class.starts_with("0x02")) {
-    ignore("<pci> of a network card without a <nic>");
+    ++machine_.bare_cards;
   } else {
     NcclDevice device;
     device.kind = NcclDevice::Kind::pcie_switch;
@@ -273,6 +293,7 @@ void Reader::add_cpu(const pugi::xml_node& at) {
   NcclDevice device;
   device.cpu_GBps = between_cpus_GBps(at);
   const int cpu = add(at, std::move(device));
+  if (cpus_ == 0) machine_.cpu = vendor_of(at);
   if (++cpus_ > most_cpus)
     fail(at, "more than " + std::to_string(most_cpus) + " CPUs in one machine");
   for (const pugi::xml_node& child : at.children()) {
@@ -298,6 +319,20 @@ void Reader::join_peers() {
     }
     machine_.peer_links.push_back({link.from, *found, link.GBps});
   }
+}
+
+void Reader::note_bare() {
+  for (std::size_t i = 0; i < machine_.bare_cards; ++i)
+    ignore("<pci> of a network card without a <nic>");
+  if (machine_.is_input()) {
+    machine_.notes.emplace_back(
+        "the file names no NVLinks, because it is an input for NCCL (NCCL_TOPO_FILE), which finds "
+        "them itself: GPUs here reach each other by PCIe alone; import what NCCL found, which it "
+        "writes with NCCL_TOPO_DUMP_FILE=machine.xml");
+    return;
+  }
+  for (std::size_t i = 0; i < machine_.bare_gpus; ++i)
+    ignore("a GPU without a <gpu>, taken to have no NVLinks and placed last");
 }
 
 void Reader::sort_by_rank(std::vector<int>& devices) const {
@@ -328,6 +363,7 @@ TopologyMachine Reader::read() {
   join_peers();
   sort_by_rank(machine_.gpus);
   sort_by_rank(machine_.nics);
+  note_bare();
   for (const auto& [what, times] : ignored_)
     machine_.notes.push_back((what.starts_with("<") ? "ignored " : "") + what + " (" +
                              std::to_string(times) + " times)");

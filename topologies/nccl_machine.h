@@ -2,9 +2,12 @@
 // (nccl_machine.cpp) is kept apart from writing the cluster file (nccl_xml.cpp).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sim/net/nccl_constants.h"
 
 namespace sgdsim {
 
@@ -39,9 +42,16 @@ struct NcclPeerLink {
 struct TopologyMachine {
   std::vector<NcclDevice> devices;
   std::vector<NcclPeerLink> peer_links;
-  std::vector<int> gpus;  // device numbers by rank; those without rank last
-  std::vector<int> nics;  // likewise by number
+  std::vector<int> gpus;                    // device numbers by rank; those without rank last
+  std::vector<int> nics;                    // likewise by number
+  std::optional<GpuGeneration> generation;  // the oldest of NVIDIA's GPUs, if the file says it
+  std::optional<CpuVendor> cpu;             // of the first CPU, likewise
+  // Named by their place alone, as in files that people write for NCCL to read.
+  std::size_t bare_gpus = 0;
+  std::size_t bare_cards = 0;
   std::vector<std::string> notes;
+  // Whether it is such a file: what hangs at the places is found by NCCL.
+  bool is_input() const { return bare_gpus == gpus.size(); }
 };
 
 inline const NcclDevice& device_at(const TopologyMachine& machine, int number) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "sim/core/cast.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "topologies/nccl_cards.h"
@@ -302,6 +303,35 @@ void Writer::write(Json& cluster) {
   cluster["edges"] = std::move(edges_);
 }
 
+// What the file says of NCCL on this machine, which its own model asks for.
+Json nccl_json(const TopologyMachine& machine, bool is_box) {
+  Json nccl = Json::object();
+  if (machine.generation) nccl["generation"] = name_in(gpu_generations, *machine.generation);
+  const bool has_nvlink = !machine.peer_links.empty() ||
+                          std::any_of(machine.gpus.begin(), machine.gpus.end(), [&](int gpu) {
+                            return device_at(machine, gpu).nvswitch_GBps > 0;
+                          });
+  if (machine.generation && !has_nvlink && machine.gpus.size() > 1) nccl["gpu_link"] = "pci";
+  const std::size_t cards = machine.nics.size();
+  if (!is_box && cards > 0 && cards < machine.gpus.size() && at(most_nccl_nics) >= cards)
+    nccl["nics"] = cards;
+  if (machine.cpu) nccl["cpu"] = name_in(cpu_vendors, *machine.cpu);
+  return nccl;
+}
+
+[[noreturn]] void refuse_nodes(const TopologyMachine& machine, int nodes, const std::string& file) {
+  std::string sentence = "the machine has no network card by which " + std::to_string(nodes) +
+                         " of it could be joined";
+  if (machine.bare_cards > 0) {
+    sentence += "; of its " + std::to_string(machine.bare_cards) +
+                " cards the file names no ports, because it is an input for NCCL: import what NCCL "
+                "writes with NCCL_TOPO_DUMP_FILE=machine.xml, or one machine with --nodes 1";
+  } else {
+    sentence += "; import one with --nodes 1, or add cards to the file: <nic><net speed=...>";
+  }
+  throw InputError(file, sentence);
+}
+
 }  // namespace
 
 NcclImport import_nccl_xml(std::string_view text, const std::string& file,
@@ -310,9 +340,7 @@ NcclImport import_nccl_xml(std::string_view text, const std::string& file,
   const auto gpus = static_cast<int64_t>(machine.gpus.size());
   if (options.nodes < 1)
     throw InputError(file, "expected at least one node, got " + std::to_string(options.nodes));
-  if (options.nodes > 1 && machine.nics.empty())
-    throw InputError(file, "the machine has no network card by which " +
-                               std::to_string(options.nodes) + " of it could be joined");
+  if (options.nodes > 1 && machine.nics.empty()) refuse_nodes(machine, options.nodes, file);
   join_cards(machine);
   NcclImport import;
   import.notes = std::move(machine.notes);
@@ -341,6 +369,8 @@ NcclImport import_nccl_xml(std::string_view text, const std::string& file,
                              " GPUs are not at the PCIe switch of their network card, and share "
                              "the first one of those that are as near; NCCL takes turns");
   }
+  if (Json nccl = nccl_json(machine, box.has_value()); !nccl.empty())
+    import.cluster["nccl"] = std::move(nccl);
   return import;
 }
 
