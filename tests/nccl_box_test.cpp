@@ -80,5 +80,15 @@ TEST_CASE("nccl box: GPUs that are joined one to one send over all their links")
   }
 }
 
+// 240 GB/s as a time per byte, and back, are 239.99999999999997.
+TEST_CASE("nccl box: a node of A100 has 12 channels of 20 GB/s") {
+  NcclBox box =
+      nccl_box_of(read_cluster_file(SGDSIM_SOURCE_DIR "/topologies/data/dgx_a100_2.json").cluster);
+  box.machine.generation = GpuGeneration::ampere;
+  const NcclMachine machine = nccl_communicator(box, 8, 8);
+  CHECK(machine.ring.channels == 12);
+  CHECK(machine.ring.intra.GBps() == 20);
+}
+
 }  // namespace
 }  // namespace sgdsim

@@ -54,13 +54,20 @@ struct Budget {
   double nic_GBps = 0;
 };
 
+// A rate that was a time per byte may be short by its last bit: 239.99999999999997 GB/s are 12
+// x 20.
+int times_in(double GBps, double speed) {
+  constexpr double rounding = 1e-9;
+  return static_cast<int>(GBps / speed * (1 + rounding));
+}
+
 int fit_inside(const Budget& budget, double speed) {
-  return budget.gpus == 1 ? unlimited : static_cast<int>(budget.gpu_GBps / speed);
+  return budget.gpus == 1 ? unlimited : times_in(budget.gpu_GBps, speed);
 }
 
 // A channel does not spread over NICs.
 int fit_outside(const Budget& budget, double speed) {
-  return budget.has_network ? budget.nics * static_cast<int>(budget.nic_GBps / speed) : unlimited;
+  return budget.has_network ? budget.nics * times_in(budget.nic_GBps, speed) : unlimited;
 }
 
 struct Found {
