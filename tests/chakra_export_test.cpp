@@ -123,6 +123,12 @@ TEST_CASE("chakra: export replaces nothing without --force, and refuses what it 
   CHECK(run_sgdsim(forced).exit_code == 0);
   CHECK(read_text(prefix + ".1.et") == before);
   CHECK(Json::parse(read_text(prefix + ".groups.json")) == Json{{"0", {0, 1}}});
+  // Files of more ranks would be replayed with those of fewer.
+  std::ofstream(prefix + ".2.et") << "of before";
+  const Ran fewer = run_sgdsim(forced);
+  CHECK(fewer.exit_code == 2);
+  CHECK(holds(fewer.log, "step.2.et\" is there: a trace of more ranks"));
+  CHECK(read_text(prefix + ".1.et") == before);
   const Ran priority = run_sgdsim({"export", "chakra", "app/experiments/googlenet_k80.json",
                                    "--set", "strategy=p3", "--out", folder.name() + "/p"});
   CHECK(priority.exit_code == 2);

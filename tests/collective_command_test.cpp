@@ -1,7 +1,9 @@
-// `sgdsim collective`: every point names the command that gives it.
+// `sgdsim collective`: every point names the command that gives it; ranks that are a part of a
+// cluster, and trees at every fidelity.
 #include <doctest/doctest.h>
 
 #include "sim/core/json.h"
+#include "tests/json_of_run.h"
 #include "tests/run_program.h"
 
 using namespace sgdsim;
@@ -44,5 +46,33 @@ TEST_CASE("collective: the command of a point gives that point") {
       ++compared;
     }
     CHECK(compared > 0);
+  }
+}
+
+// Eight ranks of one node never use its network card; of four nodes two ranks are in one.
+TEST_CASE("collective: closed forms charge the worst pair of the ranks that take part") {
+  struct Row {
+    std::string cluster, ranks;
+  };
+  for (const Row& row :
+       std::vector<Row>{{"10gbe_2x8", "8"}, {"dgx_h100_4", "3"}, {"10gbe_2x8", "9"}}) {
+    CAPTURE(row.cluster);
+    CAPTURE(row.ranks);
+    const auto time_us = [&](const char* fidelity) {
+      return json_of_run({"collective", "-a", "ring", "-n", "64000000B", "-c", row.cluster, "-p",
+                          row.ranks, "--fidelity", fidelity, "--format", "json"})["time_us"]
+          .get<double>();
+    };
+    CHECK(time_us("closed_form") == doctest::Approx(time_us("message")).epsilon(0.03));
+  }
+}
+
+// A start-up of 45 us on four levels of children who are waited for.
+TEST_CASE("collective: children of a tree are let go at once where their parent waits") {
+  for (const char* fidelity : {"message", "flow", "packet"}) {
+    CAPTURE(fidelity);
+    const Json json = json_of_run({"collective", "-a", "mst", "--op", "reduce", "-n", "1B", "-c",
+                                   "10gbe_16", "--fidelity", fidelity, "--format", "json"});
+    CHECK(json["time_us"].get<double>() == doctest::Approx(181).epsilon(0.01));
   }
 }

@@ -73,6 +73,15 @@ TEST_CASE("failure logs: a table by hand") {
   CHECK(record.notes.empty());
 }
 
+TEST_CASE("failure logs: columns are found by their words, and others are named") {
+  const FailureRecord record =
+      read("Time,Unit,Down Until,severity,downuntil\n100,n,300,high,400\n", scope(1, "0", "1000"));
+  CHECK(record.seen_unit_s == 100 + 700);
+  REQUIRE(record.notes.size() == 1);
+  CHECK(record.notes[0] ==
+        "not read: the columns downuntil, severity; known are time, unit, cause and down_until");
+}
+
 // Rows in any order and separated by semicolons; a unit that fails while it is down fails once;
 // what is down beyond the end of the log is not seen.
 TEST_CASE("failure logs: disorder") {

@@ -81,6 +81,65 @@ TEST_CASE("learn: threads change no bit") {
   CHECK(learned_of(words("1")) == learned_of(words("3")));
 }
 
+// A step of sync_easgd is computing and one exchange; of four local steps the last one is that, and
+// the others only compute.
+TEST_CASE("learn: iterations of several kinds take their own times") {
+  const Json json = learned_of(
+      quickly({"--set", "strategy=sync_easgd", "--also", "late: synchronization=pipe_sgd, width=2",
+               "--also", "half: synchronization=pipe_sgd, width=2, synchronous_iterations=30",
+               "--also", "all: synchronization=pipe_sgd, width=2, synchronous_iterations=1000",
+               "--also", "local: synchronization=local_sgd, steps=4"}));
+  const auto time_us = [&](std::size_t method, std::size_t iteration) {
+    const Json& point = json["methods"][method]["curves"][0]["points"][iteration];
+    CHECK(point["iteration"] == iteration);
+    return point["time_us"].get<double>();
+  };
+  const double dense_us = time_us(0, 1);
+  const double late_us = time_us(1, 1);
+  CHECK(late_us < 0.9 * dense_us);
+  CHECK(time_us(2, 30) == doctest::Approx(30 * dense_us));
+  CHECK(time_us(2, 60) == doctest::Approx(30 * dense_us + 30 * late_us));
+  CHECK(time_us(3, 60) == doctest::Approx(60 * dense_us));
+  const double local_us = time_us(4, 1);
+  CHECK(local_us < 0.9 * dense_us);
+  CHECK(time_us(4, 3) == doctest::Approx(3 * local_us));
+  CHECK(time_us(4, 4) == doctest::Approx(3 * local_us + dense_us));
+  CHECK(time_us(4, 60) == doctest::Approx(45 * local_us + 15 * dense_us));
+}
+
+// With a staleness of 0 every gradient of an iteration is of the same weights: at a rate of 1.9 a
+// curvature of 1 takes the weight to -0.9 of itself. A gradient that is one update late would take
+// it further and further away.
+TEST_CASE("learn: a bound of 0 is synchronous") {
+  const Json json = learned_of(
+      {"--task",
+       R"({"name": "quadratic", "curvatures": [1], "noise": 0})",
+       "--rate",
+       "1.9",
+       "--seeds",
+       "1",
+       "--iterations",
+       "20",
+       "--target",
+       "loss=0.01",
+       "--set",
+       "cluster.nodes=4",
+       "--set",
+       "fidelity=message",
+       "--set",
+       "strategy=sync_easgd",
+       "--set",
+       R"(workers.jitter={"distribution": "lognormal", "sigma": 0.2})",
+       "--also",
+       R"(one: synchronization=ssp, staleness=0, collective={"parameter_server": {"servers": 1}})",
+       "--also",
+       R"(three: synchronization=ssp, staleness=0, collective={"parameter_server": {"servers": 3}})"});
+  for (const std::size_t method : {1, 2})
+    for (std::size_t i = 0; i <= 20; ++i)
+      CHECK(json["methods"][method]["curves"][0]["points"][i]["loss"].get<double>() ==
+            doctest::Approx(0.5 * std::pow(0.81, i)).epsilon(1e-9));
+}
+
 TEST_CASE("learn: asynchronous pushes are those that the simulator played") {
   const std::vector<std::string> server = {
       "--set", R"(collective={"parameter_server": {"servers": 2}})",

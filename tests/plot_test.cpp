@@ -206,6 +206,12 @@ TEST_CASE("plot: scales hold their values, whatever these are") {
         doctest::Approx(0.5));
   CHECK(Scale({2, 4, 8}, Spacing::by_range, true, false, 200, "").marks() ==
         std::vector<double>{2, 4, 8});
+  // 600 decades: marks stand 17 points apart, at 10^-300, 10^-250, ...
+  const Scale wide({1e-300, 1e300}, Spacing::logarithmic, false, false, 204, "");
+  CHECK(wide.marks().size() == 13);
+  CHECK(wide.at(wide.marks()[1]) - wide.at(wide.marks()[0]) == doctest::Approx(50. / 648));
+  CHECK_THROWS_WITH_AS(Scale({-1e308, 1e308}, Spacing::linear, false, false, 200, "--y"),
+                       doctest::Contains("too large to be drawn"), InputError);
   CHECK_THROWS_WITH_AS(Scale({0, 1}, Spacing::logarithmic, false, true, 200, "--log-y"),
                        doctest::Contains("--log-y: there is a value of 0"), InputError);
 }

@@ -1,6 +1,7 @@
 // The text of both formats for a graph small enough to write down, with names that need escaping.
 #include <doctest/doctest.h>
 
+#include "tests/run_program.h"
 #include "topologies/cluster_file.h"
 #include "topologies/export.h"
 
@@ -63,6 +64,24 @@ TEST_CASE("export: the same cluster gives the same text, and every format is in 
   CHECK(graph_formats.size() == 2);
   for (const GraphFormat& format : graph_formats)
     CHECK(format.write(graph_of(text), "x") == format.write(graph_of(text), "x"));
+}
+
+TEST_CASE("export: what a graph cannot say and changes times is noted") {
+  const auto log_of = [](const char* cluster, const char* format) {
+    const Ran ran = run_sgdsim({"export", format, cluster});
+    CHECK(ran.exit_code == 0);
+    return ran.log;
+  };
+  for (const char* format : {"dot", "graphml"}) {
+    CHECK(log_of("topologies/data/fat_tree_k8.json", format) ==
+          "sgdsim: note: not in the graph, and changes times: switch_latency\n");
+    CHECK(log_of("topologies/data/10gbe_16.json", format).empty());
+    CHECK(log_of(R"({"shape": "ring", "nodes": 3, "start": "0 s", "link":
+                     {"latency": "1 us", "bandwidth": "1 GBps", "rendezvous": "1 MB",
+                      "staged": false, "efficiency": [{"senders": 1, "efficiency": 0.9}]}})",
+                 format) ==
+          "sgdsim: note: not in the graph, and changes times: efficiency, rendezvous\n");
+  }
 }
 
 }  // namespace

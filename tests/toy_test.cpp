@@ -204,4 +204,20 @@ TEST_CASE("toy: a compression that leaves the parameter servers says so") {
   CHECK(log_with("collective=mst").find("parameter servers") == std::string::npos);
 }
 
+// Two workers, of which one computes for 90 ms, a server that answers who is two iterations ahead
+// when the slow one has pushed. The fast one has pushed at 23.1 and 60.3 ms and waits; the slow one
+// at 104.1. It is answered until 118.2 ms, the fast one behind it until 132.3: pushes end at 155.4
+// and 273.6 (fast), 222.3 and 340.5 (slow). Three iterations end with every second push of all.
+TEST_CASE("toy: a worker that is too far ahead is answered behind the slowest one") {
+  for (const char* fidelity : {"message", "flow"}) {
+    CAPTURE(fidelity);
+    CHECK(run_ms({"--set", "cluster.nodes=2", "--set", "strategy=sync_easgd", "--set",
+                  "synchronization={\"name\": \"ssp\", \"staleness\": 1}", "--set",
+                  "collective={\"parameter_server\": {}}", "--set",
+                  "workers={\"slow\": [{\"worker\": 1, \"factor\": 10}]}", "--set", "iterations=2",
+                  "--set", "warm_up=1", "--fidelity", fidelity}) ==
+          doctest::Approx((273.6 - 60.3) / 2));
+  }
+}
+
 }  // namespace sgdsim

@@ -78,6 +78,9 @@ TEST_CASE("traffic: poisson has its load, and draws workers evenly") {
   Json seeded = json;
   seeded["seed"] = 9;
   CHECK(are_equal(drawn(seeded, 100, 1), drawn(seeded, 100, 2)));
+  // Who asks for a seed gets what it draws, whatever the file says.
+  CHECK(are_equal(read_flows(Value(seeded, "t", ""), network_of(100), 2, OwnSeeds::give_way),
+                  drawn(json, 100, 2)));
 }
 
 // The mean of web search: the trapezoids under its points, 1.7 MB as published.

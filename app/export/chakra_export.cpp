@@ -2,6 +2,7 @@
 #include "app/export/chakra_export.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "app/usage.h"
@@ -131,6 +132,16 @@ void claim(const std::vector<std::string>& inputs, bool force, const std::string
   OutputGuard(inputs, force).claim("--out", file, OutputKind());
 }
 
+// Files of a trace with more ranks would be replayed with this one's.
+void refuse_left_over(const std::string& next_file, int ranks) {
+  std::error_code none;
+  if (std::filesystem::exists(next_file, none))
+    throw InputError("--out", "this trace has " + std::to_string(ranks) + " ranks, and \"" +
+                                  next_file +
+                                  "\" is there: a trace of more ranks, which would be replayed "
+                                  "together with it; delete its files, or choose another prefix");
+}
+
 void export_chakra(const ChakraArguments& arguments, Streams streams) {
   const ResolvedExperiment resolved =
       resolve_experiment(arguments.experiment, arguments.settings, arguments.cluster);
@@ -157,6 +168,7 @@ void export_chakra(const ChakraArguments& arguments, Streams streams) {
     claim(resolved.inputs, arguments.force, file_of(rank));
     ranks.push_back(rank);
   }
+  refuse_left_over(file_of(schedule->ranks()), schedule->ranks());
   for (int rank = 0; rank < schedule->ranks(); ++rank)
     write_file(writer->of_rank(rank), file_of(rank));
   write_file(Json{{group_of_all, ranks}}.dump() + "\n", groups_file);

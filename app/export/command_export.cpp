@@ -1,6 +1,8 @@
 // `sgdsim export`: a cluster's graph, a step's schedule or a trace, for other programs.
 #include <memory>
+#include <set>
 #include <sstream>
+#include <string>
 
 #include "app/commands.h"
 #include "app/export/chakra_export.h"
@@ -102,6 +104,36 @@ void add_goal(CLI::App& command, Streams streams) {
   one->callback([arguments, streams] { export_goal(*arguments, streams); });
 }
 
+// Fields of a cluster that change times, and for which edges with a latency and a bandwidth have no
+// place.
+bool changes_times(const std::string& name, const Json& value) {
+  if (name == "efficiency") return value.is_array();
+  if (name == "forwards") return value == Json(false);
+  if (name == "staged") return value == Json(true);
+  static const std::set<std::string> others = {"rendezvous", "segments", "start", "switch_latency"};
+  const bool is_nothing = value.is_string() && value.get<std::string>().starts_with("0 ");
+  return others.contains(name) && !is_nothing;
+}
+
+void find_lost(const Json& json, std::set<std::string>& lost) {
+  if (json.is_array())
+    for (const Json& item : json) find_lost(item, lost);
+  if (!json.is_object()) return;
+  for (const auto& [name, value] : json.items()) {
+    if (changes_times(name, value)) lost.insert(name);
+    find_lost(value, lost);
+  }
+}
+
+void note_lost(const Json& json, Streams streams) {
+  std::set<std::string> lost;
+  find_lost(json, lost);
+  std::string names;
+  for (const std::string& name : lost) names += (names.empty() ? "" : ", ") + name;
+  if (!names.empty())
+    streams.log << "sgdsim: note: not in the graph, and changes times: " << names << '\n';
+}
+
 }  // namespace
 
 void add_export_command(CLI::App& program, Streams streams) {
@@ -131,6 +163,7 @@ void add_export_command(CLI::App& program, Streams streams) {
       OutputGuard({arguments->cluster}, arguments->force)
           .claim("--out", arguments->out, {.schema = {}, .beginning = head_of(text)});
       write_text(text, arguments->out, streams.out);
+      note_lost(json, streams);
     });
   }
 }

@@ -110,6 +110,11 @@ Scale::Scale(std::vector<double> values, Spacing spacing, bool has_marks_at_valu
   if (spacing == Spacing::logarithmic && least_ <= 0)
     throw InputError(option, "there is a value of " + mark_text(least_) +
                                  ", which has no logarithm; leave the option out");
+  constexpr double most_drawn = 1e300;  // of twice as much the range is no number
+  if (std::max(std::abs(least_), most_) > most_drawn)
+    throw InputError(option, "there is a value of " +
+                                 mark_text(most_ > most_drawn ? most_ : least_) +
+                                 ", which is too large to be drawn; leave its row out");
   is_log_ = spacing == Spacing::logarithmic ||
             (spacing == Spacing::by_range && least_ > 0 && most_ >= spans_much * least_);
   if (is_log_)
@@ -124,7 +129,10 @@ void Scale::set_log(double length) {
   const double most = std::exchange(most_, std::log10(most_));
   const double decades = std::max(most_ - least_, 0.1);
   const bool has_room = length / decades > 1.2 * room_of_mark;
-  for (int power = static_cast<int>(std::floor(least_)); power <= std::ceil(most_); ++power)
+  // Of many decades every second, third, ... has a mark.
+  const int apart = std::max(1, static_cast<int>(std::ceil(room_of_mark / 2 * decades / length)));
+  const int first = static_cast<int>(std::floor(least_ / apart)) * apart;
+  for (int power = first; power <= std::ceil(most_); power += apart)
     for (const double step : {1.0, 2.0, 5.0}) {
       const double mark = with_digits(step * std::pow(10, power), 2);
       if ((step == 1 || has_room) && mark >= least && mark <= most) marks_.push_back(mark);

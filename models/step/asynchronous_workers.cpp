@@ -25,9 +25,9 @@ AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network
   const ParameterServers* servers = question.cost.servers();
   if (servers == nullptr || servers->hashed)
     throw InputError("",
-                     "asynchronous training needs a collective with `parameter_server` and "
-                     "uniform sharding, and gradients that servers can add: topk and gtopk bring "
-                     "exchanges of their own, so leave them out, or `synchronization`");
+                     "asynchronous training needs parameter servers with uniform sharding: say "
+                     "collective={\"parameter_server\": {}}. Their gradients are added there: topk "
+                     "and gtopk, which bring exchanges of their own, must be left out");
   if (servers->barrier)
     throw InputError("", "asynchronous workers do not wait for each other: leave out `barrier`");
   AsynchronousCycle cycle;
@@ -140,7 +140,7 @@ bool AsynchronousWorkers::hear(const Carrier::Report& report, Time now) {
   if (sent->what.is_answer)
     take(sent->what.worker, now);
   else
-    serve(sent->what, {sent->at + carrier_->notice(sent->leg), now}, sent->leg.fold);
+    serve(sent->what, {sent->at + carrier_->first_bytes(sent->leg), now}, sent->leg.fold);
   return true;
 }
 

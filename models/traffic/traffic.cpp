@@ -19,31 +19,33 @@ Fields fields_of(OfAll& o) {
               .otherwise("the file's and its place")};
 }
 
-void add_flows(const Value& value, const TrafficScene& scene, std::vector<PlainFlow>& flows) {
+void add_flows(const Value& value, const TrafficScene& scene, OwnSeeds own_seeds,
+               std::vector<PlainFlow>& flows) {
   Object fields(value);
   const Value name = fields.at("generator");
   const TrafficGenerator& generator =
       part_named(traffic_generators(), "generator", name.text(), name.where());
   TrafficScene own = scene;
   const auto of_all = read_record<OfAll>(fields);
-  if (of_all.seed) own.random = Random(static_cast<uint64_t>(*of_all.seed));
+  if (of_all.seed && own_seeds == OwnSeeds::hold) own.random = Random(static_cast<uint64_t>(*of_all.seed));
   generator.add(fields, own, flows);
   fields.done();
 }
 
 }  // namespace
 
-std::vector<PlainFlow> read_flows(const Value& value, const Network& network, uint64_t seed) {
+std::vector<PlainFlow> read_flows(const Value& value, const Network& network, uint64_t seed,
+                                  OwnSeeds own_seeds) {
   std::vector<PlainFlow> flows;
   if (network.workers() < 2)
     value.fail("traffic needs two workers; the cluster has " + std::to_string(network.workers()));
   const Random random(seed);
   if (!is_list(value.json())) {
-    add_flows(value, {&network, random}, flows);
+    add_flows(value, {&network, random}, own_seeds, flows);
   } else {
     uint64_t number = 0;
     value.for_each_item([&](const Value& item) {
-      add_flows(item, {&network, random.stream(number++)}, flows);
+      add_flows(item, {&network, random.stream(number++)}, own_seeds, flows);
     });
   }
   if (flows.empty()) value.fail("no flows");

@@ -31,8 +31,11 @@ struct TrafficGenerator {
 };
 
 // The field `flows`: one generator or a list of them. In the order of their starts; flows that
-// start together keep the order of the file. `seed`: of generators that have none of their own.
-std::vector<PlainFlow> read_flows(const Value& value, const Network& network, uint64_t seed);
+// start together keep the order of the file. `seed`: of generators that have none of their own, or
+// of all, where somebody asked for it.
+enum class OwnSeeds : uint8_t { hold, give_way };
+std::vector<PlainFlow> read_flows(const Value& value, const Network& network, uint64_t seed,
+                                  OwnSeeds own_seeds = OwnSeeds::hold);
 
 // InputError if so many more are too many.
 void check_room(const Value& value, const std::vector<PlainFlow>& flows, double more);

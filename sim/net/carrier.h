@@ -43,6 +43,8 @@ class Carrier {
 
   // Returns the number by which events speak of the message, until it has arrived.
   virtual uint32_t send(const Parcel& parcel, Time now) = 0;
+  // How long after it is sent its first bytes are there, where nothing is in its way.
+  virtual Duration first_bytes(const Leg& leg) const = 0;
   // How long after it is sent the receiver of a message that waits for it knows of it; and then the
   // receiver is there.
   virtual Duration notice(const Leg& leg) const = 0;

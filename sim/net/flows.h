@@ -42,7 +42,10 @@ class Flows final : public Carrier {
   Flows(Resources& resources, const Options& options, Agenda& agenda);
 
   uint32_t send(const Parcel& parcel, Time now) override;
-  Duration notice(const Leg& leg) const override { return pays_first() ? Duration() : leg.flight; }
+  Duration first_bytes(const Leg& leg) const override {
+    return pays_first() ? Duration() : leg.flight;
+  }
+  Duration notice(const Leg& leg) const override { return first_bytes(leg); }
   void want(uint32_t message, Time now) override;
   Report happen(const Event& event, Time now) override;
   bool fetches() const override { return flows_.size() > cached_flows; }

@@ -168,7 +168,34 @@ Network Network::first(int workers) const {
   part.set_bands(std::move(parts));
   if (!part.ports_.empty()) part.ports_.resize(static_cast<std::size_t>(workers));
   part.set_shared_ways(std::move(part.shared_ways_));
+  part.drop_unused_classes();
   return part;
+}
+
+// So that the worst pair is one of these workers. Of more than so many workers all classes are
+// taken to occur.
+void Network::drop_unused_classes() {
+  constexpr int most_looked_at = 2048;
+  if (workers_ < 2 || workers_ > most_looked_at || classes_.size() == 1) return;
+  std::vector<char> is_used(classes_.size());
+  std::size_t used = 0;
+  std::size_t last = 0;
+  for (int from = 0; from < workers_; ++from)
+    for (int to = 0; to < workers_ && used < classes_.size(); ++to) {
+      if (from == to) continue;
+      const std::size_t number = class_of(from, to);
+      if (is_used[number] != 0) continue;
+      is_used[number] = 1;
+      ++used;
+      last = number;
+    }
+  if (used == 1) {
+    rule_ = OneClass();
+    classes_ = {classes_[last]};
+    return;
+  }
+  for (std::size_t i = 0; i < classes_.size(); ++i)
+    if (is_used[i] == 0) classes_[i] = classes_[last];
 }
 
 PairCost Network::worst() const {

@@ -243,6 +243,7 @@ class Network {
 
  private:
   const Network& band_at(double size_B) const;
+  void drop_unused_classes();
 
   int workers_ = 0;
   PairRule rule_;

@@ -61,7 +61,9 @@ class Packets final : public Carrier {
   ~Packets() override;
 
   uint32_t send(const Parcel& parcel, Time now) override;
-  Duration notice(const Leg& leg) const override { return leg.flight; }
+  Duration first_bytes(const Leg& leg) const override { return leg.flight; }
+  // Whoever is there already lets it go at once: only its packets take time.
+  Duration notice(const Leg&) const override { return {}; }
   void want(uint32_t message, Time now) override;
   Report happen(const Event& event, Time now) override;
   void settle(Time) override {}

@@ -27,7 +27,7 @@ class LoggedCarrier : public Carrier {
                     .size_B = parcel.size_B,
                     .sent = now,
                     .left = now,
-                    .taking = now + notice(parcel.leg),
+                    .taking = now + first_bytes(parcel.leg),
                     .taken = now,
                     .fold = parcel.leg.fold});
     return message;
@@ -41,6 +41,7 @@ class LoggedCarrier : public Carrier {
     return report;
   }
 
+  Duration first_bytes(const Leg& leg) const override { return carrier_->first_bytes(leg); }
   Duration notice(const Leg& leg) const override { return carrier_->notice(leg); }
   void want(uint32_t message, Time now) override { carrier_->want(message, now); }
   void settle(Time now) override { carrier_->settle(now); }

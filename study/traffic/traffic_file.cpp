@@ -154,7 +154,9 @@ TrafficFile read_traffic(const Value& value, const Cluster& cluster, const Resou
   traffic.name = given.head.name;
   traffic.seed = seed.value_or(given.seed);
   if (!given.flows && !given.changes) value.fail("has neither `flows` nor `changes`");
-  if (given.flows) traffic.flows = read_flows(*given.flows, cluster.network, traffic.seed);
+  const OwnSeeds own_seeds = seed ? OwnSeeds::give_way : OwnSeeds::hold;
+  if (given.flows)
+    traffic.flows = read_flows(*given.flows, cluster.network, traffic.seed, own_seeds);
   if (given.changes) {
     const NamedWays names(wires);
     for (const Value& change : given.changes->items())

@@ -1,6 +1,9 @@
 // Which kind of log it is.
 #include "traces/failures/failure_log.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "sim/core/error.h"
 #include "traces/failures/log_kinds.h"
 #include "traces/measurement/words.h"
@@ -21,12 +24,16 @@ TableHead first_head(std::string_view text) {
 
 }  // namespace
 
+// "Down Until" is down_until.
 TableHead head_of(const LogLine& line, char separator) {
   TableHead head;
   std::size_t place = 0;
-  for (const std::string& title : cells_of(line, separator))
-    if (!head.emplace(lower(title), place++).second)
+  for (const std::string& title : cells_of(line, separator)) {
+    std::string name = lower(title);
+    std::replace(name.begin(), name.end(), ' ', '_');
+    if (!head.emplace(std::move(name), place++).second)
       throw InputError(line.where, "the column " + title + " is there twice");
+  }
   return head;
 }
 

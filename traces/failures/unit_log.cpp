@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "sim/core/error.h"
 #include "traces/failures/log_kinds.h"
@@ -67,10 +69,25 @@ class UnitLog {
 
  private:
   void read(const LogText& log) {
-    read_rows(log, [this](const auto& cells, const TableHead& head, const std::string& where) {
+    bool is_first = true;
+    read_rows(log, [&](const auto& cells, const TableHead& head, const std::string& where) {
+      if (std::exchange(is_first, false)) note_columns(head);
       read_row(cells, head, where);
     });
     if (failures_.empty()) throw InputError(log.file, "has no failure");
+  }
+  // Which a word that is misspelt is one of.
+  void note_columns(const TableHead& head) {
+    std::set<std::size_t> read;
+    for (const auto& place : {place_of(head, time_names), place_of(head, unit_names),
+                              place_of(head, cause_names), place_of(head, end_names)})
+      if (place) read.insert(*place);
+    std::string others;
+    for (const auto& [name, place] : head)
+      if (!read.contains(place)) others += (others.empty() ? "" : ", ") + name;
+    if (!others.empty())
+      record_.notes.push_back("not read: the columns " + others +
+                              "; known are time, unit, cause and down_until");
   }
   void read_row(const std::vector<std::string>& cells, const TableHead& head,
                 const std::string& where) {
