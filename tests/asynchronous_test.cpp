@@ -80,31 +80,33 @@ struct Drawn {
   Duration gap = Duration::longest();  // between exchanges of two workers, at least
 };
 
-// When part 0 is updated and when the exchange ends, after the worker has computed: parts leave one
-// after the other, and nobody else is there.
-std::pair<Duration, Duration> exchange_alone(const Question& question, int worker) {
+// Of a part: when it is updated after the worker has computed, and what the answer takes then.
+struct PartAlone {
+  Duration updated, back;
+};
+
+// Parts leave one after the other, and nobody else is there.
+std::vector<PartAlone> exchange_alone(const Question& question, int worker) {
   const double part_B = 4. * static_cast<double>(question.parameters) / question.servers;
   const Duration alpha = Duration::us(question.latency_us);
   const Duration bytes = PerByte::ps(static_cast<double>(question.per_byte_ps)).of(part_B);
   const Duration fold = PerByte::ps(static_cast<double>(question.reduce_ps)).of(part_B);
   const Duration update = Duration::ps(question.update_us * 1'000'000 / question.servers);
-  Duration leaves, updated, end;
+  std::vector<PartAlone> parts(static_cast<std::size_t>(question.servers));
+  Duration leaves;
   for (int i = 0; i < question.servers; ++i) {
     const int part = (worker + i) % question.servers;
     const int host = part * question.workers / question.servers;
-    Duration free = update, back = update;
+    PartAlone& one = parts[static_cast<std::size_t>(part)];
     if (!question.dedicated && host == worker) {
-      free = back = update + fold;
+      one = {update + fold, {}};
     } else {
       const Duration begins = leaves + (question.port ? Duration() : alpha);
-      free = std::max(leaves + alpha + bytes, begins + fold) + update;
-      back = free + alpha + bytes;
+      one = {std::max(leaves + alpha + bytes, begins + fold) + update, alpha + bytes};
       leaves += bytes + (question.port ? alpha : Duration());
     }
-    if (part == 0) updated = free;
-    end = std::max(end, back);
   }
-  return {updated, end};
+  return parts;
 }
 
 Drawn draw(const Question& question) {
@@ -114,23 +116,36 @@ Drawn draw(const Question& question) {
   };
   std::vector<Exchange> exchanges;
   std::vector<Duration> updates;
-  std::vector<std::vector<Duration>> ends(static_cast<std::size_t>(question.workers));
+  const auto workers = static_cast<std::size_t>(question.workers);
+  const auto servers = static_cast<std::size_t>(question.servers);
+  std::vector<Duration> starts(workers);
+  // Of an iteration: when everybody has updated each part.
+  std::vector<std::vector<Duration>> all_updated;
   // Updates that are asked for may all be the fastest worker's.
   const int most = question.workers * question.iterations + 1;
   for (int k = 0; k < most; ++k) {
-    Duration all_done;  // an iteration so long ago that everybody has to have done it
-    const int ago = k - question.bound - 1;
-    if (question.bound != AsynchronousRule::no_bound && ago >= 0)
-      for (const auto& of : ends) all_done = std::max(all_done, of[static_cast<std::size_t>(ago)]);
-    for (int worker = 0; worker < question.workers; ++worker) {
-      auto& mine = ends[static_cast<std::size_t>(worker)];
-      const Duration start = std::max(all_done, mine.empty() ? Duration() : mine.back());
-      const Duration ready =
-          start + Duration::us(question.compute_us[static_cast<std::size_t>(worker)]);
-      const auto [updated, end] = exchange_alone(question, worker);
-      exchanges.push_back({ready, ready + end, worker});
-      updates.push_back(ready + updated);
-      mine.push_back(std::max(ready + end, start + Duration::us(question.load_us)));
+    std::vector<Duration> readies;
+    all_updated.emplace_back(servers);
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      const Duration ready = starts[worker] + Duration::us(question.compute_us[worker]);
+      const auto parts = exchange_alone(question, static_cast<int>(worker));
+      readies.push_back(ready);
+      updates.push_back(ready + parts[0].updated);
+      for (std::size_t part = 0; part < servers; ++part)
+        all_updated.back()[part] = std::max(all_updated.back()[part], ready + parts[part].updated);
+    }
+    // Answers come when everybody has done an iteration so long ago.
+    const int ago = question.bound == AsynchronousRule::no_bound ? -1 : k - question.bound;
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      const auto parts = exchange_alone(question, static_cast<int>(worker));
+      Duration end;
+      for (std::size_t part = 0; part < servers; ++part) {
+        Duration leaves = readies[worker] + parts[part].updated;
+        if (ago >= 0) leaves = std::max(leaves, all_updated[static_cast<std::size_t>(ago)][part]);
+        end = std::max(end, leaves + parts[part].back);
+      }
+      exchanges.push_back({readies[worker], end, static_cast<int>(worker)});
+      starts[worker] = std::max(end, starts[worker] + Duration::us(question.load_us));
     }
   }
   std::sort(updates.begin(), updates.end());
@@ -418,5 +433,5 @@ TEST_CASE("asynchronous: what wires cannot have is refused with a sentence") {
       refusal({{"servers", 2}, {"placement", "co_located"}, {"sharding", "byteps"}}, Json::object())
           .find("uniform sharding") != std::string::npos);
   CHECK(refusal(on_workers, {{"collective", {{"parameter_server", {}}, {"algorithm", "ring"}}}})
-            .find("needs a collective with `parameter_server`") != std::string::npos);
+            .find("needs parameter servers with uniform sharding") != std::string::npos);
 }

@@ -134,7 +134,7 @@ TEST_CASE("learn: a bound of 0 is synchronous") {
        R"(one: synchronization=ssp, staleness=0, collective={"parameter_server": {"servers": 1}})",
        "--also",
        R"(three: synchronization=ssp, staleness=0, collective={"parameter_server": {"servers": 3}})"});
-  for (const std::size_t method : {1, 2})
+  for (const std::size_t method : {1U, 2U})
     for (std::size_t i = 0; i <= 20; ++i)
       CHECK(json["methods"][method]["curves"][0]["points"][i]["loss"].get<double>() ==
             doctest::Approx(0.5 * std::pow(0.81, i)).epsilon(1e-9));

@@ -211,7 +211,7 @@ TEST_CASE("plot: scales hold their values, whatever these are") {
   CHECK(wide.marks().size() == 13);
   CHECK(wide.at(wide.marks()[1]) - wide.at(wide.marks()[0]) == doctest::Approx(50. / 648));
   CHECK_THROWS_WITH_AS(Scale({-1e308, 1e308}, Spacing::linear, false, false, 200, "--y"),
-                       doctest::Contains("too large to be drawn"), InputError);
+                       doctest::Contains("too far apart to be drawn"), InputError);
   CHECK_THROWS_WITH_AS(Scale({0, 1}, Spacing::logarithmic, false, true, 200, "--log-y"),
                        doctest::Contains("--log-y: there is a value of 0"), InputError);
 }

@@ -110,17 +110,12 @@ Scale::Scale(std::vector<double> values, Spacing spacing, bool has_marks_at_valu
   if (spacing == Spacing::logarithmic && least_ <= 0)
     throw InputError(option, "there is a value of " + mark_text(least_) +
                                  ", which has no logarithm; leave the option out");
-  constexpr double most_drawn = 1e300;  // of twice as much the range is no number
-  if (std::max(std::abs(least_), most_) > most_drawn)
-    throw InputError(option, "there is a value of " +
-                                 mark_text(most_ > most_drawn ? most_ : least_) +
-                                 ", which is too large to be drawn; leave its row out");
   is_log_ = spacing == Spacing::logarithmic ||
             (spacing == Spacing::by_range && least_ > 0 && most_ >= spans_much * least_);
   if (is_log_)
     set_log(length);
   else
-    set_linear(has_zero, length);
+    set_linear(has_zero, length, option);
   if (has_marks_at_values && values.size() <= most_own_marks) marks_ = values;
 }
 
@@ -143,7 +138,10 @@ void Scale::set_log(double length) {
   most_ += room;
 }
 
-void Scale::set_linear(bool has_zero, double length) {
+void Scale::set_linear(bool has_zero, double length, const std::string& option) {
+  if (!std::isfinite(1.1 * (most_ - least_)))
+    throw InputError(option, "values from " + mark_text(least_) + " to " + mark_text(most_) +
+                                 " are too far apart to be drawn; leave rows out");
   if (has_zero) {
     least_ = std::min(least_, 0.0);
     most_ = std::max(most_, 0.0);

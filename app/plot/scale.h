@@ -32,7 +32,7 @@ class Scale {
   const std::vector<double>& marks() const { return marks_; }
 
  private:
-  void set_linear(bool has_zero, double length);
+  void set_linear(bool has_zero, double length, const std::string& option);
   void set_log(double length);
 
   bool is_log_ = false;

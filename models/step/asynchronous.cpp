@@ -125,7 +125,7 @@ StepResult at_ports(const StepQuestion& question, int bound) {
   AsynchronousWorkers workers(question, bound, asynchronous_cycle(question), {.clock = {clock, 1}});
   Clockwork clockwork(clock, workers);
   workers.begin();
-  while (!workers.is_over()) clockwork.step();
+  while (!workers.is_updated()) clockwork.step();
   return workers.result();
 }
 

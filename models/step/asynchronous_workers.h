@@ -70,6 +70,8 @@ class AsynchronousWorkers {
   bool hear(const Carrier::Report& report, Time now);
   // All updates that were asked for are done, or will be.
   bool is_over() const { return applied_.size() >= wanted_; }
+  // And have happened.
+  bool is_updated() const { return updated_ >= static_cast<int64_t>(wanted_); }
   // And nothing is computed or on its way any more.
   bool is_done() const { return is_over() && busy_ == 0; }
   // Once it is over.

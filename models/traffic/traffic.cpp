@@ -27,7 +27,8 @@ void add_flows(const Value& value, const TrafficScene& scene, OwnSeeds own_seeds
       part_named(traffic_generators(), "generator", name.text(), name.where());
   TrafficScene own = scene;
   const auto of_all = read_record<OfAll>(fields);
-  if (of_all.seed && own_seeds == OwnSeeds::hold) own.random = Random(static_cast<uint64_t>(*of_all.seed));
+  if (of_all.seed && own_seeds == OwnSeeds::hold)
+    own.random = Random(static_cast<uint64_t>(*of_all.seed));
   generator.add(fields, own, flows);
   fields.done();
 }
