@@ -188,17 +188,21 @@ std::string group_line(const SignatureGroup& group) {
 
 }  // namespace
 
-std::vector<std::string> signature_lines() {
-  std::vector<std::string> lines;
+std::vector<std::function<std::string()>> signature_questions() {
+  std::vector<std::function<std::string()>> questions;
   for (const std::string& file : files_below("app/experiments"))
-    lines.push_back(experiment_line(file));
-  for (const std::string& file : files_below("app/sweeps")) lines.push_back(sweep_line(file));
+    questions.emplace_back([file] { return experiment_line(file); });
+  for (const std::string& file : files_below("app/sweeps"))
+    questions.emplace_back([file] { return sweep_line(file); });
   for (const char* const folder : {"models/collective/data", "models/strategy/data"})
     for (const std::string& file : files_below(folder))
-      if (read_text(file).find(case_schema) != std::string::npos) lines.push_back(case_line(file));
-  for (const Algorithm& algorithm : algorithms()) lines.push_back(Collectives(algorithm).line());
-  for (const SignatureGroup& group : signature_groups()) lines.push_back(group_line(group));
-  return lines;
+      if (read_text(file).find(case_schema) != std::string::npos)
+        questions.emplace_back([file] { return case_line(file); });
+  for (const Algorithm& algorithm : algorithms())
+    questions.emplace_back([&algorithm] { return Collectives(algorithm).line(); });
+  for (const SignatureGroup& group : signature_groups())
+    questions.emplace_back([group] { return group_line(group); });
+  return questions;
 }
 
 }  // namespace sgdsim

@@ -7,12 +7,14 @@
 // `./run signature` prints the lines; `./run signature --accept` stores them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace sgdsim {
 
-std::vector<std::string> signature_lines();
+// Each gives a line.
+std::vector<std::function<std::string()>> signature_questions();
 
 // Commands whose numbers are hashed, signature_commands.cpp: they go in by the command line, so
 // that a change of the code behind it needs no change here. A group makes one line.
