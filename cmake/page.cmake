@@ -16,7 +16,7 @@ endforeach()
 file(GLOB sources CONFIGURE_DEPENDS sim/*/*.cpp models/*/*.cpp topologies/*.cpp traces/*.cpp traces/kineto/*.cpp
      study/advise/apart.cpp study/advise/training.cpp study/step/*.cpp study/learn/*.cpp app/page/*.cpp app/page/browser/*.cpp)
 # Commands, what prints for terminals, XML, and what app/page/browser/ has instead.
-list(FILTER sources EXCLUDE REGEX "/command_|/gantt|/nccl_(xml|machine)|/traces/(byte_reader|chakra|goal|protobuf)|/kineto/name_pattern|/models/training/|/sim/core/decimal|/step/digest")
+list(FILTER sources EXCLUDE REGEX "/command_|/gantt|/nccl_(xml|machine|cards)|/traces/(byte_reader|chakra|goal|protobuf)|/kineto/name_pattern|/models/training/|/sim/core/decimal|/step/digest")
 list(APPEND sources study/collective/nccl_answer.cpp study/collective/option_words.cpp study/collective/ranges.cpp study/import/profile_trace.cpp
      study/goodput/failures_file.cpp study/goodput/goodput_answer.cpp study/goodput/goodput_question.cpp study/goodput/intervals.cpp study/goodput/plan_formulas.cpp study/goodput/saves.cpp study/goodput/spans.cpp study/goodput/training_end.cpp study/layout/layout_rates.cpp
      study/need/breaks.cpp study/need/experiment_breaks.cpp study/need/link_classes.cpp study/traffic/traffic_file.cpp study/sweep/amount.cpp study/sweep/axis.cpp study/sweep/sweep_fields.cpp study/sweep/sweep_file.cpp study/sweep/sweep_point.cpp study/sweep/where.cpp
