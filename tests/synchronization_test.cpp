@@ -386,7 +386,7 @@ TEST_CASE("synchronizations: what is refused, and where") {
            {R"({"name":"pipe_sgd","width":0})", "test: /width: expected"},
            {R"({"name":"pipe_sgd","steps":2})", "unknown field \"steps\""},
            {R"({"name":"pipe_sgd","communication":"all"})", "unknown communication \"all\""},
-           {"\"async_ps\"", "needs a collective with `parameter_server`"}}) {
+           {"\"async_ps\"", "needs parameter servers with uniform sharding"}}) {
     CAPTURE(row.json);
     CHECK_THROWS_WITH_AS(lab.play(row.json, Fidelity::message),
                          doctest::Contains(row.sentence.c_str()), InputError);
