@@ -80,6 +80,11 @@ TEST_CASE("failure logs: columns are found by their words, and others are named"
   REQUIRE(record.notes.size() == 1);
   CHECK(record.notes[0] ==
         "not read: the columns downuntil, severity; known are time, unit, cause and down_until");
+  const FailureRecord many =
+      read("time,unit,\x1b[2J,a,b,c,d,e,f,g,h,i\n1,n,,,,,,,,,,\n", scope(1, "0", "1000"));
+  REQUIRE(many.notes.size() == 1);
+  CHECK(many.notes[0].find('\x1b') == std::string::npos);
+  CHECK(many.notes[0].find("f, g, ... (10)") != std::string::npos);
 }
 
 // Rows in any order and separated by semicolons; a unit that fails while it is down fails once;

@@ -1,5 +1,5 @@
 // Workers that do not wait for each other: every push changes its part of the weights at once, and
-// the worker reads that part back, at once or when the bound lets it.
+// the worker reads that part back, at once, or as soon as a bound allows it.
 //
 // A gradient counts 1 / P, so that an iteration of all workers moves as far as a synchronous one.
 #include <algorithm>

@@ -5,7 +5,7 @@
 // 1; or every worker takes `every` steps by itself, before all average. Such a log does not depend
 // on times. Where workers do not wait for each other, the log is what they changed and read of the
 // servers' parts, in this order, which says what versions each gradient mixes. A worker reads a
-// part after its own change of it, but for a bound at once.
+// part right after its own change of it, unless a bound holds the answer back.
 #pragma once
 
 #include <cstdint>

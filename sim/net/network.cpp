@@ -172,16 +172,20 @@ Network Network::first(int workers) const {
   return part;
 }
 
-// So that the worst pair is one of these workers. Of more than so many workers all classes are
-// taken to occur.
+// So that the worst pair is one of these workers. In nested groups the first worker has pairs of
+// all classes that occur; elsewhere all pairs are looked at, and of more than so many workers all
+// classes are taken to occur.
 void Network::drop_unused_classes() {
-  constexpr int most_looked_at = 2048;
-  if (workers_ < 2 || workers_ > most_looked_at || classes_.size() == 1) return;
+  constexpr int most_looked_at = 1024;
+  const bool is_nested = std::holds_alternative<NestedGroups>(rule_);
+  if (workers_ < 2 || classes_.size() == 1) return;
+  if (!is_nested && workers_ > most_looked_at) return;
+  const int senders = is_nested ? 1 : workers_;
   std::vector<char> is_used(classes_.size());
   std::size_t used = 0;
   std::size_t last = 0;
-  for (int from = 0; from < workers_; ++from)
-    for (int to = 0; to < workers_ && used < classes_.size(); ++to) {
+  for (int from = 0; from < senders && used < classes_.size(); ++from)
+    for (int to = 0; to < workers_; ++to) {
       if (from == to) continue;
       const std::size_t number = class_of(from, to);
       if (is_used[number] != 0) continue;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/core/json.h"
 #include "traces/failures/log_kinds.h"
 #include "traces/failures/record_writer.h"
 #include "traces/failures/time_stamp.h"
@@ -82,10 +83,14 @@ class UnitLog {
     for (const auto& place : {place_of(head, time_names), place_of(head, unit_names),
                               place_of(head, cause_names), place_of(head, end_names)})
       if (place) read.insert(*place);
+    constexpr std::size_t most_named = 8;
+    std::size_t count = 0;
     std::string others;
     for (const auto& [name, place] : head)
-      if (!read.contains(place)) others += (others.empty() ? "" : ", ") + name;
-    if (!others.empty())
+      if (!read.contains(place) && ++count <= most_named)
+        others += (others.empty() ? "" : ", ") + printable(name);
+    if (count > most_named) others += ", ... (" + std::to_string(count) + ")";
+    if (count > 0)
       record_.notes.push_back("not read: the columns " + others +
                               "; known are time, unit, cause and down_until");
   }
