@@ -287,12 +287,9 @@ void add_list_command(CLI::App& program, Streams streams) {
   CLI::App* command = program.add_subcommand("list", "List every name you can use.");
   auto kind = std::make_shared<std::string>();
   auto format = std::make_shared<std::string>("table");
-  command->add_option(
-      "KIND", *kind,
-      "algorithms, operations, options, shapes, trace_formats, measurement_formats, steps_formats, "
-      "strategies, compressions, synchronizations, tasks, clusters, traces, models, gpus, "
-      "failures, "
-      "fidelities or schemas (default: all)");
+  std::string names;
+  for (const ListedKind& one : kinds()) names += (names.empty() ? "" : ", ") + std::string(one.name);
+  command->add_option("KIND", *kind, "one of " + names + " (default: all)");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->footer("Example:\n  sgdsim list algorithms");

@@ -116,6 +116,54 @@ TEST_CASE("breaks: of an experiment, by the formula of the ring") {
   CHECK(ran.out.find("The most sensitive: network card (nic)") != std::string::npos);
 }
 
+// A card's rate by the number of senders, and a card with a rate of its own: half of the rate is
+// what half of the bandwidth is.
+TEST_CASE("breaks: half of the rate is half of the bandwidth, whatever the card says besides") {
+  const Json senders = {{{"senders", 16}, {"efficiency", 0.5}}};
+  for (const bool has_port : {false, true}) {
+    Json experiment = one_layer();
+    Json& cluster = experiment["cluster"];
+    if (has_port)
+      cluster["ports"] = {{{"node", 3}, {"efficiency", 0.4}}};
+    else
+      cluster["nic"]["efficiency"] = senders;
+    const Temporary file(Temporary::Kind::file, experiment.dump());
+    const Json breaks = answered({"run", file.name(), "--breaks"}, "sgdsim/result/1")["breaks"];
+    const Json half =
+        answered({"run", file.name(), "--set", "cluster.nic.bandwidth=5Gbps"}, "sgdsim/result/1");
+    CHECK(part_in(breaks, "nic", "half")["step_us"].get<double>() ==
+          doctest::Approx(half["iteration_ps"].get<double>() / 1e6));
+  }
+}
+
+// 1 ms + 100 MB * 1 ns/B = 101 ms beside 30 ms of passes; at half 201 ms.
+TEST_CASE("breaks: what an exchange costs is slower where it is given, and links are not asked") {
+  Json experiment = one_layer();
+  experiment["collective"] = {{"start_up", "1 ms"}, {"per_byte", "1 ns/B"}};
+  const Temporary file(Temporary::Kind::file, experiment.dump());
+  const Json breaks = answered({"run", file.name(), "--breaks"}, "sgdsim/result/1")["breaks"];
+  CHECK(part_in(breaks, "collective", "half")["step_us"].get<double>() == doctest::Approx(231e3));
+  for (const Json& part : breaks["parts"]) CHECK(part["part"] != "nic");
+  CHECK(breaks.value("stops", Json::array()).empty());
+  for (const char* axis : {"cluster.nodes=2..16", "cluster.nic.bandwidth=1Gbps..100Gbps"}) {
+    const Ran ran =
+        call_sgdsim({"need", file.name(), "--axis", axis, "--target", "efficiency=0.3"});
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.log.find("change collective.per_byte") != std::string::npos);
+  }
+  CHECK(call_sgdsim({"need", file.name(), "--axis", "collective.per_byte=1ns/B..4ns/B", "--target",
+                     "step=231ms"})
+            .exit_code == 0);
+}
+
+TEST_CASE("breaks: what nothing crosses stops nothing") {
+  Json experiment = one_layer();
+  experiment["cluster"]["nodes"] = 1;
+  const Temporary file(Temporary::Kind::file, experiment.dump());
+  const Json breaks = answered({"run", file.name(), "--breaks"}, "sgdsim/result/1")["breaks"];
+  CHECK(breaks["stops"] == Json({"a worker"}));
+}
+
 const std::vector<std::string> of_whole_rates = {
     "--set", "gpu_link.latency=0us",  "--set", "nic.latency=0us", "--set", "pcie.latency=0us",
     "--set", "gpu_link.efficiency=1", "--set", "nic.efficiency=1"};

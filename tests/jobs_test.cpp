@@ -128,6 +128,24 @@ TEST_CASE("jobs: one alone is a step") {
   CHECK(compared >= rounds(78));
 }
 
+// Alike but for what is drawn.
+TEST_CASE("jobs: each job draws its own jitter from the file's seed, unless it says one") {
+  Json one = job("0-1");
+  one["experiment"]["workers"] = {{"jitter", {{"distribution", "lognormal"}, {"sigma", 0.3}}}};
+  Json two = one;
+  two["placement"] = "2-3";
+  const auto times = [&](uint64_t seed) {
+    return iterations_of({{"cluster", racks}, {"seed", seed}, {"jobs", {one, two}}});
+  };
+  const auto first = times(1);
+  CHECK(first == times(1));
+  CHECK(first[0] != first[1]);
+  CHECK(first[0] != times(2)[0]);
+  one["experiment"]["seed"] = two["experiment"]["seed"] = 7;
+  CHECK(times(1) == times(2));
+  CHECK(times(1)[0] == times(1)[1]);
+}
+
 TEST_CASE("jobs: what cannot be is refused with a sentence") {
   const auto with = [](const Json& jobs) { return Json{{"cluster", racks}, {"jobs", jobs}}; };
   CHECK(refusal_of(with(Json::array())) == "/jobs: no jobs");
@@ -149,6 +167,10 @@ TEST_CASE("jobs: what cannot be is refused with a sentence") {
   moved["set"] = Json::array({"cluster.nodes=3"});
   CHECK(refusal_of(with(Json::array({moved}))) ==
         "/jobs/0/set/0: all jobs are on the cluster of this file");
+  Json often = job("0-1");
+  often["iterations"] = 50;
+  CHECK(refusal_of(with(Json::array({often}))).find("write \"set\": [\"iterations=50\"]") !=
+        std::string::npos);
   const auto with_options = [](Json one, const Json& options) {
     one["experiment"]["collective"]["options"] = options;
     return one;

@@ -136,7 +136,7 @@ TEST_CASE("batches: rates follow the samples, iterations are interpolated") {
 TEST_CASE("batches: several targets; what is not reached is left out by name") {
   const std::vector<std::string> words = {
       "--task",    "logistic", "--iterations", "100",    "--seeds",  "2",
-      "--batches", "8..64",    "--batch-rate", "linear", "--target", "accuracy=0.6,0.999"};
+      "--batches", "8..64",    "--batch-rate", "linear", "--target", "accuracy=60%,0.999"};
   const Json json = batches_of(words);
   REQUIRE(json["targets"].size() == 2);
   CHECK(json["target_was_asked_for"] == true);

@@ -397,6 +397,8 @@ TEST_CASE("learn: what cannot be learned is refused with what to write") {
       {{"--target", "0.66"}, "accuracy=0.66"},
       {{"--target", "accuracy=2"}, "--target"},
       {{"--target", "accuracy=nan"}, "--target"},
+      {{"--target", "accuracy=101%"}, "--target"},
+      {{"--target", "loss=50%"}, "--target"},
       {{"--task", "quadratic", "--target", "accuracy=0.5"}, "has no accuracy"},
       {{"--task", "imagenet"}, "unknown task"},
       {{"--rate", "fast"}, "base, best or a number"},

@@ -107,6 +107,8 @@ TEST_CASE("nccl log: what is no row, and what is a broken one") {
       {"cut off within the type", "8192 2048 flo", 0},
       {"print within",
        "8192 2048 float sum -1 20.50 0.20 0.30 host:1 NCCL INFO 0 19.50 0.21 0.32 0", 1},
+      {"a print in place of the sides", "8192 2048 float sum -1[0] host:1 [0] NCCL INFO 8192 Bytes",
+       1},
       {"a word for a number", "8192 2048 float sum -1 20.50 0.20 abc 0 19.50 0.21 0.32 0", 1},
       {"a negative time", "8192 2048 float sum -1 -20.50 0.40 0.60 0 19.50 0.42 0.64 0", 1},
       {"no time", "8192 2048 float sum -1 nan 0.40 0.60 0 19.50 0.42 0.64 0", 1},

@@ -148,6 +148,50 @@ TEST_CASE("mllog: throughputs count as often as the steps that they are the mean
                  "2 lines dropped: throughput is no rate above 0"));
 }
 
+// 8 samples a step. The first rate is of samples 0 to 1,536: 192 steps of 4 s are 768 s, and 800 s
+// passed since run_start. A run that went on from sample 100,000 cannot have taken 12,692 steps in
+// 800 s, so its first rate is of 48 as the second.
+TEST_CASE("mllog: what the first throughput is of") {
+  const std::string head = line("global_batch_size", "8") + line("run_start", "null", 0);
+  const auto rates = [&](int64_t from) {
+    return read(head + rate_line("2", numbered("step", from + 1536), 800'000) +
+                rate_line("2", numbered("step", from + 1920), 1'000'000) +
+                rate_line("2", numbered("step", from + 2304), 1'200'000) +
+                line("run_stop", "null", 1'210'000))
+        .stands_for;
+  };
+  CHECK(rates(0) == std::vector<int64_t>{192, 48, 48});
+  CHECK(rates(100'000) == std::vector<int64_t>{48, 48, 48});
+}
+
+// 768 samples a step at 7,680 a second: 0.1 s. By `epoch_num` 150,144 samples or 195.5 steps lie
+// between two lines that are 19.6 s apart; rounded where they end, 196 and 195 of 391. Epochs that
+// are epochs say nothing of steps.
+TEST_CASE("mllog: epoch_num may count samples") {
+  const std::string head = line("global_batch_size", "768") + line("run_start", "null", 0);
+  const auto run = [&](int64_t step) {
+    std::string text = head;
+    for (int64_t i = 1; i <= 3; ++i)
+      text += rate_line("7680", numbered("epoch_num", i * step), i * 19'600);
+    return read(text + line("run_stop", "null", 60'000));
+  };
+  CHECK(run(150'144).stands_for == std::vector<int64_t>{196, 195, 196});
+  CHECK(run(1).stands_for.empty());
+}
+
+TEST_CASE("mllog: times of steps as NeMo calls them, and a rate of another kind after the run") {
+  const auto timing = [](const std::string& seconds, int64_t number) {
+    return line("tracked_stats", R"({"train_step_timing": )" + seconds + "}", 0,
+                numbered("step", number));
+  };
+  const StepRun run =
+      read(line("global_batch_size", "2688") + start + timing("0.5", 5'505'024) +
+           timing("0.75", 11'010'048) + stop +
+           line("tracked_stats", R"({"throughput": 5152984.4})", 0, numbered("step", 11'010'048)));
+  CHECK(run.steps == std::vector<Duration>{Duration::ms(500), Duration::ms(750)});
+  CHECK(has_note(run, "1 line dropped: before run_start or after run_stop"));
+}
+
 TEST_CASE("mllog: the command prints a table, and JSON that fits its schema") {
   const std::string file = std::string(SGDSIM_SOURCE_DIR) + "/tests/data/mllog.txt";
   const Ran answer = call_sgdsim({"import", "mllog", file, file, "--format", "json"});

@@ -248,6 +248,25 @@ TEST_CASE("need: the knee of a + b / x is at 9 b / a, where doubling gains a twe
   CHECK(!found_with("x=3,5", {0, true}, [](double x) { return x; }).knee);
 }
 
+// Only multiples of 3 have an answer, the first of which is 6: doublings go from there.
+TEST_CASE("need: the knee is looked for from the first value that has an answer") {
+  const NeedFound found = found_with("nodes=4..3072", {0, true}, [](double nodes) {
+    return std::fmod(nodes, 3) == 0 ? std::optional(2 + 60 / nodes) : std::nullopt;
+  });
+  REQUIRE(found.knee);
+  CHECK(found.knee->is_within);
+  CHECK(FieldRange::at(found.knee->point.value) == doctest::Approx(270).epsilon(0.02));
+}
+
+// 16 - x until nothing is left: from 16 on a doubling gains nothing, and from 8 on all.
+TEST_CASE("need: where nothing is left doubling gains nothing") {
+  const NeedFound found =
+      found_with("x=1.0..100.0", {5, true}, [](double x) { return std::max(0., 16 - x); });
+  REQUIRE(found.knee);
+  CHECK(found.knee->is_within);
+  CHECK(FieldRange::at(found.knee->point.value) == doctest::Approx(16).epsilon(0.011));
+}
+
 TEST_CASE("need: grids have all of a list, and else about nine values") {
   CHECK(FieldRange("x=2..10:2").grid().size() == 5);
   CHECK(FieldRange("x=1,5,3").grid() == std::vector<Json>{1, 3, 5});
@@ -289,6 +308,8 @@ TEST_CASE("need: mistakes are a sentence with what to type") {
        "numbers up to 2^53"},
       {{k80, "--axis", "cluster.nic.bandwidth=1..100Gbps", "--target", target}, "in one unit"},
       {{k80, "--axis", "strategy=wfbp,ddp", "--target", target}, "`sgdsim sweep`"},
+      {{k80, "--axis", "cluster.nodes=2..8", "--target", "efficiency=90"}, "as 0.9 or 90%"},
+      {{k80, "--axis", "cluster.nodes=2..8", "--target", "metrics.iteration_us.p95<=140"}, "unit"},
       {{k80, "--axis", "cluster.nodez=2..8", "--target", target}, "did you mean \"nodes\"?"},
       {{k80, "--axis", "nic.bandwidth=1Gbps..2Gbps", "--target", target},
        "write cluster.nic.bandwidth"},

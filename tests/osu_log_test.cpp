@@ -36,6 +36,26 @@ TEST_CASE("measurements: tests of OSU that measure other things are series of th
         }).find("does not say which operation") != std::string::npos);
 }
 
+// Of a host's memory and of a GPU's, which are different links.
+TEST_CASE("measurements: tests of OSU in different memory are series of their own") {
+  const std::string cuda = "# OSU MPI-CUDA Latency Test v7.5\n";
+  const auto notes_of = [](const std::string& text) {
+    std::vector<std::string> told;
+    for (const Series& one : read_measurement(text_of(text, {})).series) told.push_back(one.note);
+    return told;
+  };
+  using Notes = std::vector<std::string>;
+  CHECK(notes_of("# OSU MPI Latency Test v7.5\n8 1.5\n" + cuda + "8 2.0\n") == Notes{"", "CUDA"});
+  CHECK(notes_of("$ mpirun -n 2 osu_latency -m 1:1 -d cuda D D\n" + cuda + "8 2.48\n" +
+                 "$ mpirun -n 2 osu_latency -m 1:1 -d cuda H D\n" + cuda + "8 1.30\n") ==
+        Notes{"CUDA from D to D", "CUDA from H to D"});
+  CHECK(notes_of(cuda + "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n8 2.0\n") ==
+        Notes{"CUDA from D to H"});
+  CHECK(read_measurement(text_of("# OSU NCCL-CUDA Latency Test v7.5\n8 1.5\n", {}))
+            .series.at(0)
+            .operation == "copy");
+}
+
 TEST_CASE("measurements: OSU titles, bandwidths, counts of ranks in the first column") {
   const auto first = [](const std::string& text, std::optional<int> ranks) {
     const Measurement measurement = read_measurement(text_of(text, ranks));

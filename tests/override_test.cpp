@@ -23,6 +23,15 @@ TEST_CASE("settings: both names in one value are still refused, by the reader") 
   CHECK(json["nic"].size() == 2);
 }
 
+TEST_CASE("settings: fields of the strategy that there is without a name") {
+  Json json = Json::object();
+  apply_settings(json, {"strategy.bucket=1 MiB"});
+  CHECK(json["strategy"] == Json{{"name", "ddp"}, {"bucket", "1 MiB"}});
+  json = Json::object();
+  apply_settings(json, {"strategy.name=p3"});
+  CHECK(json["strategy"] == Json{{"name", "p3"}});
+}
+
 TEST_CASE("settings: whole objects first, then what is in them") {
   CHECK(outer_first({"a.b.c=1", "d=2.5.1", "a.b=3", "a.b.c=4", "=x", "no"}) ==
         std::vector<std::string>{"a.b=3", "a.b.c=1", "d=2.5.1", "a.b.c=4", "=x", "no"});

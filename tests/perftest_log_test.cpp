@@ -72,6 +72,13 @@ TEST_CASE("perftest: of latencies the typical one counts") {
       "[1,0]<stdout>: RDMA_Write Latency Test\n[1,0]<stdout>: #bytes #iterations    "
       "t_min[usec]    t_max[usec]  t_typical[usec]\n[1,0]<stdout>: 8 1000 0.9 3.00 1.00\n"));
   CHECK(old.series.at(0).points.at(0).time == Duration::us(1));
+  // With -D only the mean is printed: 1 / (2 * 99.03 us) are 5,049 both ways a second.
+  const Measurement mean = read_measurement(text_of(
+      "                    Send Latency Test\n #bytes        #iterations       t_avg[usec]    "
+      "tps average\n 64            151456            99.03          5048.78\n"));
+  CHECK(mean.series.at(0).points.at(0).time == Duration::ns(99'030));
+  CHECK(has_note(mean, "t_avg is read"));
+  CHECK_FALSE(has_note(one, "t_avg is read"));
 }
 
 TEST_CASE("perftest: broken rows are dropped and counted, and nothing is no measurement") {

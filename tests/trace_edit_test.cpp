@@ -61,7 +61,8 @@ TEST_CASE("trace edit: by hand") {
   Trace unknown = three();
   unknown.batch = 0;
   CHECK_THROWS_WITH_AS(with_batch(unknown, 1),
-                       "--batch: the trace does not state the batch that it was measured with",
+                       "--batch: the trace does not state the batch that it was measured with; "
+                       "write it into the trace as `batch`, or scale with --compute",
                        InputError);
   const Trace blocks = merged_by_name(three(), 1);
   REQUIRE(blocks.layers.size() == 2);

@@ -386,6 +386,7 @@ TEST_CASE("traffic: links in a network that is stuck") {
     REQUIRE(ran.exit_code == 4);
     const Json json = Json::parse(ran.out);
     CHECK(json["flows_ended"] == 1);
+    CHECK(json["delivered"]["least"] <= json["delivered"]["mean"]);
     CHECK(json["until_us"] >= json["makespan_us"]);
     REQUIRE_FALSE(json["busiest"].empty());
     const double until_us = json["until_us"].get<double>();
@@ -402,6 +403,19 @@ TEST_CASE("traffic: links in a network that is stuck") {
             doctest::Approx(part).epsilon(1e-3));
     }
   }
+}
+
+TEST_CASE("traffic: where no flow ends, nothing is said about what arrived of those that did") {
+  const Temporary file(
+      Temporary::Kind::file,
+      R"({"flows": [{"generator": "incast", "to": 0, "from": "1-2", "size": "1 MB"}],
+                           "changes": [{"at": "10 us", "vertex": "node0", "bandwidth": 0}]})");
+  const Ran ran = run_sgdsim({"traffic", file.name(), "-c", "topologies/data/leaf_spine_144.json",
+                              "--fidelity", "packet", "--transport", "mlt", "--format", "json"});
+  REQUIRE(ran.exit_code == 4);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["flows_ended"] == 0);
+  CHECK_FALSE(json.contains("delivered"));
 }
 
 // Of packets that a link loses: the file's seed draws as `--seed` does.

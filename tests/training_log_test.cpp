@@ -167,6 +167,114 @@ TEST_CASE("training log: the summary of Hugging Face's Trainer") {
   CHECK(!slow.global_batch);
 }
 
+// 0.002 stands for 0.0015 to 0.0025: in 18,000 s from 27 to 45 steps. Other lines say that it was
+// 30, of 600 s; a bar of an evaluation does not fit.
+TEST_CASE("training log: how many steps a Trainer's run had, from the rest of the log") {
+  const std::string summary =
+      "{'train_runtime': 18000.0, 'train_samples_per_second': 0.1, 'train_steps_per_second': "
+      "0.002}\n";
+  const std::string bars =
+      "100%|#####| 8/8 [00:10<00:00, 1.2s/it]\r100%|#####| 30/30 [4:59:03<00:00, 598.1s/it]\n";
+  for (const std::string& text : std::vector<std::string>{
+           bars + summary, summary + bars, "  Total optimization steps = 30\n" + summary,
+           "TrainOutput(global_step=30, training_loss=9.7, metrics=" + summary,
+           "{\"global_step\": 30,\n \"train_runtime\": 18000.0,\n\"x\": 1,\n"
+           "\"train_steps_per_second\": 0.002}\n"}) {
+    INFO(text);
+    const StepRun run = training_run(text);
+    CHECK(run.steps == std::vector<Duration>{Duration::s(600)});
+    CHECK(run.stands_for == std::vector<int64_t>{30});
+    CHECK_FALSE(notes(run, "is rounded"));
+  }
+  const StepRun open = training_run(summary);
+  CHECK(open.steps == std::vector<Duration>{Duration::s(500)});
+  CHECK(notes(open, "from 27 to 45 steps, and 36 are taken"));
+  // It ended before what was planned, so that the rate is of other steps.
+  const StepRun early = training_run("TrainOutput(global_step=9, metrics=" + summary);
+  CHECK(early.steps == std::vector<Duration>{Duration::s(2000)});
+  CHECK(
+      training_run("  Total train batch size (w. parallel, distributed & accumulation) = 1,024\n" +
+                   summary)
+          .global_batch == 1024);
+}
+
+// 0:36:40.00 are 2,200 s, a day more 88,600.
+TEST_CASE("training log: the block of metrics that the Trainer prints") {
+  const auto block = [](const std::string& runtime) {
+    return "***** train metrics *****\n  epoch                    =        3.0\n"
+           "  train_runtime            = " +
+           runtime + "\n  train_samples_per_second =        8.0\n" +
+           "  train_steps_per_second   =        0.5\n  Total optimization steps = " +
+           (runtime.size() > 12 ? "44,300\n" : "1,100\n");
+  };
+  for (const std::string& runtime : {std::string("0:36:40.00"), std::string("1 day, 0:36:40.00")}) {
+    INFO(runtime);
+    CHECK(training_run(block(runtime)).steps == std::vector<Duration>{Duration::s(2)});
+  }
+  CHECK_FALSE(
+      has_step_times("train_runtime = 5\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"
+                     "train_steps_per_second = 3\n"));
+}
+
+// Megatron-DeepSpeed prints seconds, or names with underscores; AMD's Primus the time and its mean
+// until then.
+TEST_CASE("training log: lines of programs made of Megatron-LM") {
+  const StepRun seconds = training_run(
+      "[default7]: iteration 94768/ 115311 | elapsed time per iteration (s): 215.82 | global batch "
+      "size: 2048 | samples per second: 9.490 |\n"
+      "[default7]: iteration 94769/ 115311 | elapsed time per iteration (s): 215.99 | global batch "
+      "size: 2048 | samples per second: 9.482 |\n");
+  CHECK(seconds.steps == std::vector<Duration>{Duration::ms(215'820), Duration::ms(215'990)});
+  CHECK(seconds.global_batch == 2048);
+  // DeepSpeed's own rate stands beside it, and leaves out three of four micro-batches.
+  const auto line = [](int step, const std::string& stamp) {
+    const std::string number = std::to_string(step);
+    return "[2024-04-21 02:45:" + stamp + ",500] [INFO] global_step=" + number +
+           ", CurrSamplesPerSec=64.0, MemAllocated=4.75GB\n[2024-04-21 02:45:" + stamp +
+           "] - iteration= " + number + "/ 317892 | elapsed_time_per_iteration_ms=16000.0 | " +
+           "global_batch_size= 256 | samples_per_second=16.0 |\n";
+  };
+  const StepRun names = training_run(line(3, "08") + line(4, "24") + line(5, "40"));
+  CHECK(names.steps == std::vector<Duration>(3, Duration::s(16)));
+  CHECK(names.global_batch == 256);
+  CHECK(names.notes.empty());
+  const StepRun mean = training_run(
+      "iteration 12124/ 36000 | elapsed time per iteration (ms): 2701.3/2712.7 | global batch "
+      "size: 256 |\niteration 12125/ 36000 | elapsed time per iteration (ms): 2703.0/2712.0 | "
+      "global batch size: 256 |\n");
+  CHECK(mean.steps == std::vector<Duration>{Duration::us(2'701'300), Duration::ms(2703)});
+}
+
+// 256 samples at 64 a second are 4 s, and lines are 16 s apart: 4 times as long.
+TEST_CASE("training log: times are held against the stamps of their lines") {
+  const auto lines = [](const std::string& rate) {
+    std::string text = "global_batch_size: 256\n";
+    for (const int second : {10, 26, 42})
+      text += "[2024-04-21 23:59:" + std::to_string(second) +
+              ",250] global_step=" + std::to_string(second / 16 + 1) +
+              ", CurrSamplesPerSec=" + rate + "\n";
+    return text;
+  };
+  const StepRun wrong = training_run(lines("64"));
+  CHECK(wrong.steps == std::vector<Duration>(3, Duration::s(4)));
+  CHECK(
+      notes(wrong, "by the stamps of the lines a step takes 16 s, 4 times what CurrSamplesPerSec"));
+  CHECK_FALSE(notes(training_run(lines("16")), "stamps"));
+}
+
+// Lines at 100, 200, 1000 and 1100: those between are missing, and 400 steps are told of.
+TEST_CASE("training log: a gap between lines is no mean over it") {
+  std::string text;
+  for (const std::string number : {"100", "200", "1000", "1100"})
+    text += megatron_line(number, "1000", "16");
+  const StepRun run = training_run(text);
+  CHECK(run.stands_for == std::vector<int64_t>{100, 100, 100, 100});
+  CHECK(notes(run, "1 gap between the numbers of lines"));
+  CHECK(notes(run, "mean of up to 100 steps"));
+  // Since when a lone mean counts is not known.
+  CHECK(training_run(megatron_line("12125", "1000", "16")).stands_for.empty());
+}
+
 TEST_CASE("training log: nanoGPT and build-nanogpt") {
   const StepRun run = training_run(
       "step 0: train loss 4.2, val loss 4.3\niter 0: loss 4.2, time 9000.00ms, mfu -100.00%\n"

@@ -53,6 +53,8 @@ void add_scale(CLI::App& parent, Streams streams) {
       "scale", "Another device, or another batch: times in proportion, sizes as they are.");
   auto arguments = std::make_shared<EditArguments>();
   add_edit(*command, arguments, streams, [](Trace given, const EditArguments& one) {
+    if (one.batch == 0 && one.compute == 1 && one.faster == 1)
+      throw InputError("trace scale", "nothing changes; expected --batch, --compute or --faster");
     if (one.batch != 0) given = with_batch(std::move(given), one.batch);
     return with_compute(std::move(given), one.compute / one.faster);
   });

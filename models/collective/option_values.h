@@ -16,6 +16,7 @@ struct OptionKey {
   std::string_view name;
   std::string_view values;  // for people: "port|link"
   std::string_view meaning;
+  std::string_view operations = {};  // that read it: "reduce, allreduce"; empty: all
 };
 
 // A choice between two values, of which the second is true; a count from 1 on; the name of an

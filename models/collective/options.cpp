@@ -8,6 +8,7 @@
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "sim/core/number_list.h"
 #include "sim/core/quantity.h"
 #include "sim/core/refusal.h"
 
@@ -142,6 +143,13 @@ void set_option(CollectiveOptions& options, const std::string& key, const std::s
   std::vector<std::string> known;
   for (const OptionKey& option : option_keys()) known.emplace_back(option.name);
   throw InputError(where, unknown_name("option", key, known));
+}
+
+bool reads_option(const Algorithm& algorithm, const std::string& key, Operation operation) {
+  const AlgorithmOption* option = option_of(algorithm, key);
+  if (option == nullptr || option->key.operations.empty()) return true;
+  const std::vector<std::string> readers = split_list(std::string(option->key.operations));
+  return std::find(readers.begin(), readers.end(), name_of(operation)) != readers.end();
 }
 
 void check_option_applies(const Algorithm& algorithm, const CollectiveOptions& options,

@@ -20,6 +20,9 @@ Json schema_of_options(const std::vector<OptionKey>& keys);
 void set_option(CollectiveOptions& options, const std::string& key, const std::string& value,
                 const std::string& where);
 
+// Whether the algorithm reads its option `key` in such an operation; true where it is not its own.
+bool reads_option(const Algorithm& algorithm, const std::string& key, Operation operation);
+
 // Error if `key` has no effect on the algorithm (or, for hierarchical, on its parts).
 void check_option_applies(const Algorithm& algorithm, const CollectiveOptions& options,
                           const std::string& key, const std::string& where);

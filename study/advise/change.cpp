@@ -7,6 +7,7 @@
 #include "sim/core/foreign_json.h"
 #include "sim/core/whole_number.h"
 #include "study/import/profile_trace.h"
+#include "study/step/collective_field.h"
 #include "study/step/override.h"
 #include "study/table.h"
 
@@ -106,9 +107,8 @@ class Lister {
  public:
   Lister(const ResolvedExperiment& base, const Experiment& experiment)
       : base_(base), experiment_(experiment) {
-    const Json collective = base.json.value("collective", Json::object());
-    has_curve_ = collective.contains("samples");
-    has_constants_ = collective.contains("per_byte") || collective.contains("start_up");
+    has_curve_ = base.json.value("collective", Json::object()).contains("samples");
+    has_constants_ = !has_curve_ && gives_costs(base.json);
   }
 
   ChangeList list() {
@@ -252,13 +252,38 @@ class Lister {
     for (const auto& [field, factor] : factors)
       if (json.contains(field) && json[field].is_string())
         json[field] = times(json[field].get<std::string>(), factor);
-    if (json.contains("segments")) scale(json["segments"], factors);
+    for (const char* list : {"segments", "lines"})
+      if (json.contains(list)) scale(json[list], factors);
   }
+  // More settings that belong to it stand before its own.
   void add_scaled(const std::string& path, const Json& before, const std::string& name, Kind kind,
-                  const std::vector<std::pair<std::string, double>>& factors) {
+                  const std::vector<std::pair<std::string, double>>& factors,
+                  std::vector<std::string> settings = {}) {
     Json after = before;
     scale(after, factors);
-    if (after != before) add({name, {kind}, {path + "=" + after.dump()}, "", ""});
+    if (after == before) return;
+    settings.push_back(path + "=" + after.dump());
+    add({name, {kind}, std::move(settings), "", ""});
+  }
+  // What else describes the cards: ports with a rate of their own. Uplinks that are said as a part
+  // of what the cards send stay as they are.
+  std::vector<std::string> beside_cards(
+      const std::vector<std::pair<std::string, double>>& factors) const {
+    const Json& cluster = base_.json["cluster"];
+    std::vector<std::string> settings;
+    if (cluster.contains("ports")) {
+      Json ports = cluster["ports"];
+      scale(ports, factors);
+      if (ports != cluster["ports"]) settings.push_back("cluster.ports=" + ports.dump());
+    }
+    for (const auto& [field, factor] : factors)
+      if (field == "bandwidth" && cluster.contains("oversubscription"))
+        settings.push_back(with_oversubscription(factor));
+    return settings;
+  }
+  std::string with_oversubscription(double factor) const {
+    const double now = base_.json["cluster"]["oversubscription"].get<double>();
+    return "cluster.oversubscription=" + Json(now * factor).dump();
   }
 
   void add_links() {
@@ -280,10 +305,21 @@ class Lister {
       if (!link.is_object() || !(link.contains("bandwidth") || link.contains("per_byte"))) continue;
       if (name.find_first_of(".=") != std::string::npos) continue;  // no setting can name it
       const std::string field = path + "." + name;
-      add_scaled(field, link, "twice the bandwidth of " + name, Kind::bandwidth,
-                 {{"bandwidth", 2}, {"per_byte", 0.5}});
-      add_scaled(field, link, "half the latency of " + name, Kind::latency, {{"latency", 0.5}});
+      const std::vector<std::pair<std::string, double>> faster{{"bandwidth", 2}, {"per_byte", 0.5}};
+      const std::vector<std::pair<std::string, double>> sooner{{"latency", 0.5}};
+      const bool are_cards = field == "cluster.nic";
+      const std::vector<std::string> none;
+      add_scaled(field, link, "twice the bandwidth of " + name, Kind::bandwidth, faster,
+                 are_cards ? beside_cards(faster) : none);
+      add_scaled(field, link, "half the latency of " + name, Kind::latency, sooner,
+                 are_cards ? beside_cards(sooner) : none);
     }
+    if (path == "cluster" && links.contains("oversubscription"))
+      add({"twice the bandwidth of uplink",
+           {Kind::bandwidth},
+           {with_oversubscription(0.5)},
+           "",
+           ""});
   }
 
   void add_nodes() {

@@ -204,7 +204,9 @@ bool has_effect(const CollectiveArguments& arguments, const std::string& algorit
   for (const std::string& option : arguments.options)
     if (knows(option_keys(), option_key(option)))
       set_option(options, option_key(option), option_value(option), "--option");
+  const Operation operation = operation_named(arguments.operation, "--op");
   auto applies = [&](const Algorithm& one) {
+    if (!reads_option(one, key, operation)) return false;
     try {
       check_option_applies(one, options, key, "");
       return true;
@@ -213,7 +215,6 @@ bool has_effect(const CollectiveArguments& arguments, const std::string& algorit
     }
   };
   if (algorithm != "auto") return applies(known_algorithm(algorithm));
-  const Operation operation = operation_named(arguments.operation, "--op");
   return std::any_of(algorithms().begin(), algorithms().end(),
                      [&](const Algorithm& one) { return one.offers(operation) && applies(one); });
 }
@@ -240,6 +241,9 @@ CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::
       if (algorithm == "auto")
         throw InputError("--option",
                          idle_word("option " + key, "on any algorithm for " + arguments.operation));
+      if (!reads_option(known_algorithm(algorithm), key, question.operation))
+        throw InputError("--option", idle_word("option " + key, "on a " + algorithm + " " +
+                                                                    arguments.operation));
       check_option_applies(known_algorithm(algorithm), question.options, key, "--option");
     }
   }

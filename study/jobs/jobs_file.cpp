@@ -92,7 +92,9 @@ void check_on_wires(const Value& fidelity) {
 
 Fields fields_of(JobsFields& o) {
   return head_fields(o.head, jobs_schema) +
-         Fields{Field("seed", o.seed, "seed of random placements and hashed routes")
+         Fields{Field("seed", o.seed,
+                      "seed of random placements and hashed routes, and of what jobs draw whose "
+                      "experiment says no seed")
                     .from(0, int64_t{1} << 62),
                 Field("cluster", o.cluster,
                       "cluster that all jobs are on, the path of its file, or a name of `sgdsim "
@@ -273,6 +275,9 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
   resolved.json["fidelity"] = name_of(jobs.fidelity);
   job.experiment.cluster = part_of(jobs.cluster, job.places, value);
   read_changes(job.experiment, resolved, {.cluster = true});
+  // Jobs alike do not stumble at the same time.
+  if (!resolved.json.contains("seed"))
+    job.experiment.seed = number == 0 ? seed : Random(seed).stream(number).bits() >> 2;
   const Routing routing = job.experiment.cost.job().options.routing;
   if (routing != Routing::by_destination && routing != jobs.routes.routing)
     experiment.fail("the routing of all jobs is that of the jobs file, which says " +

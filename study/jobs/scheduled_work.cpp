@@ -151,9 +151,17 @@ void check_options(const CollectiveOptions& options, const Value& where) {
 }  // namespace
 
 std::optional<WorkOfJob> WorkOfJob::read(Object& fields, const std::optional<int64_t>& workers) {
+  const bool says_iterations = fields.has("iterations");
   const auto given = read_record<WorkFields>(fields);
   const int works = (given.schedule ? 1 : 0) + (given.layout ? 1 : 0) + (given.collective ? 1 : 0);
-  if (works == 0) return std::nullopt;
+  if (works == 0) {
+    if (says_iterations)
+      fields.value().fail(
+          "iterations is of a schedule, layout or collective; beside an experiment "
+          "write \"set\": [\"iterations=" +
+          std::to_string(given.iterations) + "\"]");
+    return std::nullopt;
+  }
   if (works > 1 || fields.has("experiment")) fields.value().fail(one_work);
   WorkOfJob work(fields.value(), given.iterations);
   if (given.layout)

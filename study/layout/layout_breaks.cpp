@@ -163,12 +163,15 @@ Breaks breaks_of(const LayoutQuestion& question, const LayoutLine& line) {
   const StepTaken base{line.step.time.us(), exposed_in(line.step.parts)};
   BreakList list(base, layout.gpus());
   for (const LinkClass& link : link_classes(question.cluster_json)) {
-    list.add(link.name, link.says, "half",
-             taken_on(question, layout, with_slower(question.cluster_json, link.name, half)));
+    const auto at = [&](double part) {
+      return taken_on(question, layout, with_slower(question.cluster_json, link.name, part));
+    };
+    const StepTaken at_half = at(half);
+    list.add(link.name, link.says, "half", at_half);
     if (const auto gone = with_one_gone(question.cluster_json, link.name))
       list.add(link.name, gone->says, "gone", taken_on(question, layout, gone->cluster));
     else
-      list.add_stop(link.says);
+      list.add_stop_if_used(link.says, at_half.step_us, [&] { return at(crawling_rate); });
   }
   if (question.play.workers.all_alike()) {
     list.add("gpu", "a GPU", "half", with_slow_gpu(question, layout, base));

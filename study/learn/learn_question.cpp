@@ -153,10 +153,14 @@ std::vector<LearnTarget> read_targets(const std::string& text, const learning::T
   if (is_accuracy && !task.has_accuracy)
     throw InputError("--target", task.name + " has no accuracy: say loss=...");
   std::vector<LearnTarget> targets;
-  for (const std::string& one : split_list(text.substr(equals + 1)))
-    targets.push_back({is_accuracy, read_option("--target", one, [&](const Value& value) {
-                         return is_accuracy ? value.number(0, 1) : value.number(0, 1e12);
-                       })});
+  for (std::string one : split_list(text.substr(equals + 1))) {
+    const bool in_percent = is_accuracy && one.ends_with('%');
+    if (in_percent) one.pop_back();
+    const double greatest = in_percent ? 100 : is_accuracy ? 1 : 1e12;
+    const double value = read_option(
+        "--target", one, [&](const Value& given) { return given.number(0, greatest); });
+    targets.push_back({is_accuracy, in_percent ? value / 100 : value});
+  }
   return targets;
 }
 

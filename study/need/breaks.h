@@ -37,12 +37,19 @@ struct Breaks {
   std::vector<std::string> stops = {};  // without these nothing goes on
 };
 
+inline constexpr double crawling_rate = 0.01;
+
 class BreakList {
  public:
   BreakList(StepTaken base, int64_t gpus) : base_(std::move(base)), gpus_(gpus) {}
   void add(const std::string& part, const std::string& says, const std::string& left,
            const StepTaken& taken);
   void add_stop(const std::string& says) { breaks_.stops.push_back(says); }
+  // Unless the step is the same where the part hardly moves any more: then nothing crosses it.
+  template <class Crawling>
+  void add_stop_if_used(const std::string& says, double at_half_us, const Crawling& crawling) {
+    if (at_half_us != base_.step_us || crawling().step_us != base_.step_us) add_stop(says);
+  }
   Breaks breaks() &&;
 
  private:

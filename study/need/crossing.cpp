@@ -166,9 +166,12 @@ class KneeSearch {
     if (std::abs(FieldRange::at(there) - other) > 1e-4 * other) return {};
     const NeedPoint from = asked_.at(value);
     const NeedPoint to = asked_.at(there);
-    if (!from.reached || !to.reached || *from.reached <= 0) return {};
+    if (!from.reached || !to.reached) return {};
+    const bool at_most = asked_.goal().at_most;
+    if (*from.reached <= 0)  // of a time nothing is left to gain
+      return at_most ? std::optional(NeedKnee{from, 0, is_halving_, true}) : std::nullopt;
     const double ratio = *to.reached / *from.reached;
-    return NeedKnee{from, asked_.goal().at_most ? 1 - ratio : ratio - 1, is_halving_, true};
+    return NeedKnee{from, at_most ? 1 - ratio : ratio - 1, is_halving_, true};
   }
 
   std::optional<NeedKnee> among_listed() {
@@ -187,11 +190,19 @@ class KneeSearch {
     return less ? less : more;
   }
 
+  // From where the figure is known on; 0 if it is nowhere.
+  double first_answered() {
+    std::vector<NeedPoint> points = asked_.row();
+    if (is_halving_) std::reverse(points.begin(), points.end());
+    for (const NeedPoint& point : points)
+      if (FieldRange::at(point.value) > 0 && point.reached) return FieldRange::at(point.value);
+    return 0;
+  }
+
   // By doublings, and then between two of them.
   std::optional<NeedKnee> along() {
     const FieldRange& range = asked_.range();
-    double position = is_halving_ ? range.high() : range.low();
-    if (position <= 0 && !is_halving_) position = FieldRange::at(range.grid()[1]);
+    double position = first_answered();
     std::vector<NeedKnee> steps;
     for (; position > 0; position = next(position)) {
       const auto here = at(range.value(position));

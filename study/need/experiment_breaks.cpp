@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/core/quantity.h"
 #include "study/need/link_classes.h"
+#include "study/step/collective_field.h"
 #include "study/step/result_json.h"
 #include "study/step/simulated.h"
 
@@ -30,6 +32,39 @@ StepTaken taken_by(const ResolvedExperiment& resolved, Stopper& stopper) {
 ResolvedExperiment on_cluster(ResolvedExperiment resolved, Json cluster) {
   resolved.json["cluster"] = std::move(cluster);
   return resolved;
+}
+
+void add_links(const ResolvedExperiment& resolved, const Json& cluster, Stopper& stopper,
+               BreakList& list) {
+  for (const LinkClass& link : link_classes(cluster)) {
+    const auto at = [&](double part) {
+      return taken_by(on_cluster(resolved, with_slower(cluster, link.name, part)), stopper);
+    };
+    const StepTaken at_half = at(half);
+    list.add(link.name, link.says, "half", at_half);
+    if (const auto gone = with_one_gone(cluster, link.name))
+      list.add(link.name, gone->says, "gone",
+               taken_by(on_cluster(resolved, gone->cluster), stopper));
+    else
+      list.add_stop_if_used(link.says, at_half.step_us, [&] { return at(crawling_rate); });
+  }
+}
+
+// What an exchange costs is given, for these links and this number of workers: only its bytes can
+// take longer.
+void add_given_costs(ResolvedExperiment resolved, Stopper& stopper, BreakList& list) {
+  Json& costs = resolved.json["collective"];
+  if (costs.contains("samples")) return;  // a measured curve
+  const auto slow_down = [](Json& line) {
+    if (!line.contains("per_byte")) return;
+    const PerByte per_byte = parse_per_byte(line["per_byte"].get<std::string>(), "per_byte");
+    line["per_byte"] = to_text(per_byte * (1 / half));
+  };
+  slow_down(costs);
+  if (costs.contains("lines"))
+    for (Json& line : costs["lines"]) slow_down(line);
+  list.add("collective", "what all messages go through (collective.per_byte)", "half",
+           taken_by(resolved, stopper));
 }
 
 // With a node fewer, where the cluster can do with any number.
@@ -68,19 +103,15 @@ Breaks breaks_of(const ResolvedExperiment& resolved, Stopper& stopper) {
   const Json cluster = resolved.json.value("cluster", Json::object());
   const Experiment experiment = read_experiment(resolved);
   BreakList list(taken_by(resolved, stopper), experiment.cluster.network.workers());
-  for (const LinkClass& link : link_classes(cluster)) {
-    list.add(link.name, link.says, "half",
-             taken_by(on_cluster(resolved, with_slower(cluster, link.name, half)), stopper));
-    if (const auto gone = with_one_gone(cluster, link.name))
-      list.add(link.name, gone->says, "gone",
-               taken_by(on_cluster(resolved, gone->cluster), stopper));
-    else
-      list.add_stop(link.says);
+  if (gives_costs(resolved.json)) {
+    add_given_costs(resolved, stopper, list);
+  } else {
+    add_links(resolved, cluster, stopper, list);
   }
   list.add(
       "worker", "a worker", "half",
       taken_by(with_settings(resolved, {slow_worker_setting(resolved.json, 1 / half)}), stopper));
-  add_gone_node(resolved, experiment.cluster, stopper, list);
+  if (!gives_costs(resolved.json)) add_gone_node(resolved, experiment.cluster, stopper, list);
   return std::move(list).breaks();
 }
 

@@ -32,11 +32,22 @@ bool has_spines(const Json& cluster) {
 
 void slow_down(Json& link, double part) {
   Json& efficiency = link["efficiency"];
-  if (efficiency.is_array()) {
-    for (Json& one : efficiency) one["efficiency"] = one["efficiency"].get<double>() * part;
+  if (!efficiency.is_array()) {
+    efficiency = (efficiency.is_number() ? efficiency.get<double>() : 1.0) * part;
     return;
   }
-  efficiency = (efficiency.is_number() ? efficiency.get<double>() : 1.0) * part;
+  // A list over senders begins with all of the rate for one, said or not.
+  if (efficiency.empty() || efficiency.front().value("senders", 0) != 1)
+    efficiency.insert(efficiency.begin(), Json{{"senders", 1}, {"efficiency", 1.0}});
+  for (Json& one : efficiency) one["efficiency"] = one["efficiency"].get<double>() * part;
+}
+
+// Cards that have an efficiency of their own do not take that of the others.
+void slow_cards(Json& cluster, double part) {
+  slow_down(cluster["nic"], part);
+  if (!cluster.contains("ports") || !cluster["ports"].is_array()) return;
+  for (Json& port : cluster["ports"])
+    if (port.contains("efficiency")) slow_down(port, part);
 }
 
 // Where the file has none: those of the cards.
@@ -74,6 +85,8 @@ Json with_slower(const Json& cluster, const std::string& name, double part) {
     slow_down(slower["links"][name.substr(listed.size())], part);
   else if (name == "uplink" && has_spines(cluster))
     slow_uplinks(slower, part);
+  else if (name == "nic")
+    slow_cards(slower, part);
   else
     slow_down(slower[name], part);
   return slower;

@@ -22,8 +22,9 @@ bool is_part(const std::string& column) {
 
 // Of figures without a name of their own: less of a time, of memory and of days is better.
 bool is_usually_at_most(const std::string& column) {
-  return column.ends_with("_us") || column.ends_with("_GiB") || column.ends_with("days") ||
-         column.ends_with("hours") || column.ends_with("_B");
+  return column.ends_with("_us") || column.find("_us.") != column.npos ||
+         column.ends_with("_GiB") || column.ends_with("days") || column.ends_with("hours") ||
+         column.ends_with("_B");
 }
 
 double number_of(const std::string& text, const std::string& where) {
@@ -40,7 +41,13 @@ double number_of(const std::string& text, const std::string& where) {
 }
 
 double value_of(const NeedTarget& target, const std::string& text, const std::string& where) {
-  if (!target.is_time()) return number_of(text, where);
+  if (!target.is_time()) {
+    const double number = number_of(text, where);
+    if (is_part(target.column) && number > 1)
+      throw InputError(
+          where, "expected a part of at most 1, as 0.9 or 90%, got \"" + text.substr(0, 40) + "\"");
+    return number;
+  }
   const Duration time = parse_duration(text, where);
   if (time == Duration()) throw InputError(where, "expected a time above 0, got " + text);
   return time.us();

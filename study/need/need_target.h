@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "study/need/crossing.h"
@@ -19,7 +20,9 @@ struct NeedTarget {
   std::string name;    // as it was asked
   std::string column;  // "metrics.iteration_us"
   Goal goal;           // times in us
-  bool is_time() const { return column.ends_with("_us"); }
+  bool is_time() const { return column.ends_with("_us") || is_below("_us."); }
+  // "metrics.iteration_us.p95"
+  bool is_below(std::string_view end) const { return column.find(end) != std::string::npos; }
 };
 
 // InputError with what to type. Other columns of the answer stand under their own names; which of

@@ -309,6 +309,13 @@ Json named_collective(Json given) {
   return given;
 }
 
+bool gives_costs(const Json& experiment) {
+  const Json collective = experiment.value("collective", Json());
+  return collective.is_object() &&
+         (collective.contains("samples") || collective.contains("start_up") ||
+          collective.contains("per_byte") || collective.contains("lines"));
+}
+
 CollectiveField read_collective(const Value& value) {
   if (value.json().is_string()) {  // no name, and no file was put in its place: a sweep's value
     value.fail(unknown_name("collective", value.text(), known_collectives()));

@@ -43,6 +43,10 @@ struct CollectiveField {
 // is no name of a collective stays as it is, a path of a file for example.
 Json named_collective(Json given);
 
+// Whether an experiment says itself what an exchange costs, whatever its cluster is: constants,
+// lines or a curve.
+bool gives_costs(const Json& experiment);
+
 CollectiveField read_collective(const Value& value);
 // A name, the path of a file, or one of these objects.
 Json schema_of_collectives();

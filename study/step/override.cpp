@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "models/strategy/strategy.h"
 #include "sim/core/error.h"
 #include "study/shipped_inputs.h"
 #include "study/step/collective_field.h"
@@ -109,6 +110,10 @@ Json value_in(const std::string& text, const std::string& where) {
 void set_field(Json& json, const std::vector<std::string>& steps, Json value,
                const std::string& where) {
   if (value.is_null() && !is_there(json, steps)) return;
+  // A field of the strategy that there is without one being named.
+  if (steps.size() > 1 && steps.front() == "strategy" && steps[1] != "name" && json.is_object() &&
+      !json.contains("strategy"))
+    json["strategy"] = usual_strategy;
   Json* field = &json;
   Json* parent = nullptr;
   std::string part;

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "sim/core/error.h"
+#include "sim/core/refusal.h"
+#include "study/step/collective_field.h"
 #include "study/step/override.h"
 #include "study/step/result_json.h"
 #include "study/step/warnings.h"
@@ -312,7 +314,28 @@ const Axis& axis_in(const Sweep& sweep, const std::string& problem, const Axis& 
 
 }  // namespace
 
+namespace {
+
+// Axes that nothing reads would pass for answers.
+void check_costs(const Sweep& sweep) {
+  const auto begins_with = [](const Axis& axis, std::string_view part) {
+    return axis.field() == part || axis.field().starts_with(std::string(part) + ".");
+  };
+  for (const Axis& axis : sweep.axes)
+    if (begins_with(axis, "collective") || begins_with(axis, "method")) return;
+  if (!gives_costs(sweep.base.json)) return;
+  for (const Axis& axis : sweep.axes)
+    if (begins_with(axis, "cluster"))
+      throw InputError(axis.where(),
+                       idle_word(axis.field(),
+                                 "where `collective` says itself what an exchange costs; change "
+                                 "collective.per_byte, or --set collective=ring"));
+}
+
+}  // namespace
+
 std::vector<std::string> check_axes(const Sweep& sweep) {
+  check_costs(sweep);
   PointReader reader(sweep);
   std::vector<std::string> warnings;
   for (std::size_t g = 0; g < sweep.groups.size(); ++g) {

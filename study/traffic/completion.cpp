@@ -116,7 +116,8 @@ Json schema_of_flow_list() {
 
 Fields fields_of(const Completion& completion) {
   std::optional<Delivered> delivered;
-  if (completion.packets) delivered = {completion.delivered, completion.least_delivered};
+  if (completion.packets && completion.ended > 0)
+    delivered = {completion.delivered, completion.least_delivered};
   return Fields{
              {"makespan_ps", completion.makespan.ps(), "the end of the last flow, in picoseconds"},
              Field("makespan_us", completion.makespan.us(), "the same in microseconds").at_least(0),

@@ -200,7 +200,7 @@ class Reader {
         table_.rows.push_back(row);
         return;
       case Reading::broken:
-        broken_.add(number);
+        (line.find(" NCCL INFO ") != line.npos ? mixed_ : broken_).add(number);
         return;
       case Reading::wrong:
         wrong_.add(number);
@@ -214,6 +214,9 @@ class Reader {
     close_table();
     add_tables(measurement_, tables_, text_);
     broken_.tell("broken or cut off within the row", measurement_.notes);
+    mixed_.tell(
+        "NCCL printed within the row; run again with NCCL_DEBUG=WARN, or with NCCL_DEBUG_FILE",
+        measurement_.notes);
     wrong_.tell("its results are wrong (#wrong is not 0)", measurement_.notes);
     contradicting_.tell("time and bandwidth contradict each other", measurement_.notes);
     for (const auto& [test, rows] : unknown_rows_)
@@ -286,6 +289,7 @@ class Reader {
   std::set<std::string> hosts_;
   std::string device_;
   DroppedLines broken_;
+  DroppedLines mixed_;
   DroppedLines wrong_;
   DroppedLines contradicting_;
 };

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "sim/core/error.h"
 #include "traces/measurement/nccl_rows.h"
@@ -27,6 +28,7 @@ struct Title {
   std::string text;
   std::string operation;  // empty: none that is known here
   std::string kind;       // "Bandwidth", "Non-blocking"; empty: the usual latency of the operation
+  std::string buffers;    // " from D to H", of a device and of a host; empty: not stated
   bool is_bandwidth = false;
   double at_once = 1;  // so many messages share the bandwidth
 };
@@ -38,7 +40,7 @@ bool names_messages(const std::vector<std::string_view>& words) {
       "pt2pt",          "mpi_put", "mpi_get",        "xccl",          "nccl"};
   for (const std::string_view word : words) {
     if (word == "latency" || word == "bandwidth") return true;
-    const bool is_library = word == "mpi" || word.starts_with("mpi-");
+    const bool is_library = word == "mpi" || word.starts_with("mpi-") || word.starts_with("nccl-");
     if (!is_library && std::find(known.begin(), known.end(), word) == known.end()) return false;
   }
   return false;
@@ -58,8 +60,11 @@ std::string kind_in(std::string_view text) {
     const std::string plain = lower(std::string(word));
     const bool is_version =
         plain.size() > 1 && plain[0] == 'v' && plain[1] >= '0' && plain[1] <= '9';
-    const bool is_library = plain == "mpi" || plain.starts_with("mpi-");
-    if (is_version || is_library || std::find(usual.begin(), usual.end(), plain) != usual.end())
+    if (plain.starts_with("mpi-")) {  // "MPI-CUDA": in the memory of a GPU
+      kind += (kind.empty() ? "" : " ") + std::string(word.substr(4));
+      continue;
+    }
+    if (is_version || plain == "mpi" || std::find(usual.begin(), usual.end(), plain) != usual.end())
       continue;
     kind += (kind.empty() ? "" : " ") + std::string(word);
   }
@@ -82,6 +87,19 @@ Title read_title(std::string_view line) {
   return title;
 }
 
+// "osu_latency -d cuda D H", as a shell shows it: in whose memory the message is.
+std::string buffers_in(const std::vector<std::string_view>& words) {
+  constexpr std::array<std::string_view, 5> places{"D", "H", "M", "MD", "MH"};
+  const auto is_place = [&](std::string_view word) {
+    return std::find(places.begin(), places.end(), word) != places.end();
+  };
+  const auto is_test = [](std::string_view word) { return word.find("osu_") != word.npos; };
+  const std::size_t n = words.size();
+  if (n < 3 || !is_place(words[n - 2]) || !is_place(words[n - 1])) return "";
+  if (std::none_of(words.begin(), words.end(), is_test)) return "";
+  return " from " + std::string(words[n - 2]) + " to " + std::string(words[n - 1]);
+}
+
 // Whether OSU's size is that of one rank's part.
 bool is_per_rank(const std::string& operation) {
   return operation == "allgather" || operation == "alltoall" || operation == "gather" ||
@@ -95,6 +113,7 @@ class OsuReader {
   void line(std::string_view line, const LineReader& lines) {
     if (const std::size_t at = line.find("# OSU "); at != std::string_view::npos) {
       title_ = read_title(line);
+      title_.buffers = std::exchange(shell_buffers_, "");
       time_column_ = 1;
       split_words(line.substr(0, at), words_);
       const bool is_glued = at > 0 && line[at - 1] != ' ' && line[at - 1] != '\t';
@@ -107,6 +126,8 @@ class OsuReader {
     if (words_.empty()) return;
     words_.front() = unprefixed(words_.front());
     if (words_.front().starts_with('#')) return comment();
+    if (std::string buffers = buffers_in(words_); !buffers.empty())
+      shell_buffers_ = std::move(buffers);
     split_at_commas();
     if (!row(lines)) dropped_.add(lines.number());
   }
@@ -127,8 +148,15 @@ class OsuReader {
   }
 
  private:
-  // "# Size  Overall(us)  Compute(us)  Pure Comm.(us)", "# [ pairs: 4 ] [ window size: 64 ]".
+  // "# Size  Overall(us)  Compute(us)  Pure Comm.(us)", "# [ pairs: 4 ] [ window size: 64 ]",
+  // "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)".
   void comment() {
+    std::vector<std::string_view> buffers;
+    for (std::size_t i = 2; i < words_.size(); ++i)
+      if (words_[i - 2] == "on" && words_[i].starts_with('(') && words_[i].ends_with(')'))
+        buffers.push_back(words_[i].substr(1, words_[i].size() - 2));
+    if (buffers.size() == 2)
+      title_.buffers = " from " + std::string(buffers[0]) + " to " + std::string(buffers[1]);
     const auto pairs = std::find(words_.begin(), words_.end(), "pairs:");
     if (pairs != words_.end() && pairs + 1 != words_.end())
       title_.at_once =
@@ -198,15 +226,17 @@ class OsuReader {
     if (ranks == 0)
       throw InputError(text_.file, "OSU logs do not say how many ranks took part; give --ranks");
     auto& all = measurement_.series;
+    std::string note = title_.kind + title_.buffers;
+    if (note.starts_with(' ')) note.erase(0, 1);
     const auto is_new = [&](const Series& last) {
-      return last.operation != operation || last.ranks != ranks || last.note != title_.kind;
+      return last.operation != operation || last.ranks != ranks || last.note != note;
     };
     if (all.empty() || is_new(all.back())) {
       all.emplace_back();
       all.back().operation = operation;
       all.back().ranks = ranks;
       all.back().is_of_messages = operation == "copy";
-      all.back().note = title_.kind;
+      all.back().note = std::move(note);
     }
     const int64_t parts = is_per_rank(operation) ? ranks : 1;
     if (size <= most_B / parts) all.back().points.push_back({Bytes(parts * size), time});
@@ -217,6 +247,7 @@ class OsuReader {
   Measurement measurement_;
   Title title_;
   std::vector<std::string_view> words_;
+  std::string shell_buffers_;  // of the command before the title
   std::size_t prefix_words_ = 0;
   std::size_t time_column_ = 1;
   std::size_t decimals_ = 0;

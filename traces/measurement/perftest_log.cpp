@@ -35,6 +35,7 @@ struct Columns {
   double unit_Bps = 0;   // of a bandwidth; 0: the value is a latency in us
   std::size_t rate = 0;  // messages, millions a second; 0: there is none
   std::size_t last = 0;
+  bool is_average = false;  // t_avg, for want of t_typical
 };
 
 // A number as it was printed, and half a unit of its last digit.
@@ -87,7 +88,8 @@ std::optional<Columns> columns_in(const std::vector<std::string_view>& words) {
   columns.prefix = static_cast<std::size_t>(first - words.begin());
   std::size_t column = 0;
   for (auto word = first + 1; word != words.end(); ++word) {
-    const bool goes_on = *word == "BW" || *word == "MsgRate" || *word == "99%" || *word == "99.9%";
+    const bool goes_on = *word == "BW" || *word == "MsgRate" || *word == "99%" ||
+                         *word == "99.9%" || *word == "average";
     if (!goes_on) ++column;
     if (word->starts_with("average[")) {
       const auto unit = unit_in(*word);
@@ -95,7 +97,10 @@ std::optional<Columns> columns_in(const std::vector<std::string_view>& words) {
       columns.unit_Bps = *unit;
       columns.value = column;
     }
-    if (*word == "t_typical[usec]") columns.value = column;
+    const bool is_average =
+        *word == "t_avg[usec]" && columns.value == 0;  // with -D there is no other
+    if (is_average || *word == "t_typical[usec]") columns.value = column;
+    columns.is_average = columns.is_average || is_average;
     if (*word == "MsgRate[Mpps]") columns.rate = column;
   }
   if (columns.value == 0) return std::nullopt;
@@ -120,6 +125,7 @@ class PerftestReader {
   }
 
   Measurement finish() {
+    if (is_average_) measurement_.notes.emplace_back("t_avg is read where no t_typical is printed");
     dropped_.tell("broken or cut off within the row", measurement_.notes);
     timeless_.tell(no_time_known, measurement_.notes);
     return std::move(measurement_);
@@ -177,6 +183,7 @@ class PerftestReader {
       series().points.push_back({Bytes(*whole), *time});
     else
       timeless_.add(lines.number());
+    is_average_ = is_average_ || columns_->is_average;
     return true;
   }
 
@@ -197,6 +204,7 @@ class PerftestReader {
   std::string title_;
   std::optional<Columns> columns_;
   std::size_t decimals_ = 0;  // of the last word of the row before
+  bool is_average_ = false;   // the times of some rows
   DroppedLines dropped_;
   DroppedLines timeless_;
 };

@@ -3,13 +3,14 @@
 //   :::MLLOG {"key": "tracked_stats", "value": {"train_step_time": 0.93}, "time_ms": 1745000000000,
 //    "event_type": "POINT_IN_TIME", "metadata": {"step": 12}}
 //
-// A step is a `train_step_time` (seconds) of `tracked_stats` between run_start and run_stop.
-// Without one it is the global batch over `throughput` (samples/s), a mean since the line before,
-// which counts as often as there are steps; without that, what the training program prints besides.
-// The layout of the workers is not in the log.
+// A step is a `train_step_time` or `train_step_timing` (seconds) of `tracked_stats` between
+// run_start and run_stop. Without one it is the global batch over `throughput` (samples/s), a mean
+// since the line before, which counts as often as there are steps; without that, what the training
+// program prints besides. The layout of the workers is not in the log.
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
@@ -32,13 +33,13 @@ struct Rate {
   double samples_per_s = 0;
   std::optional<int64_t> samples{};
   std::optional<int64_t> step{};
+  std::optional<int64_t> epoch{};  // `epoch_num`, which may count samples as well
   int64_t ms = 0;
 };
 
 using RateNumber = std::optional<int64_t> Rate::*;
 
-// Since the line before; nothing if a line has no such number, or it does not grow. The first line
-// stands for no more than the second.
+// Since the line before; nothing if a line has no such number, or it does not grow.
 std::optional<std::vector<int64_t>> growth_of(const std::vector<Rate>& rates, RateNumber number) {
   std::vector<int64_t> growth;
   int64_t before = 0;
@@ -47,7 +48,6 @@ std::optional<std::vector<int64_t>> growth_of(const std::vector<Rate>& rates, Ra
     growth.push_back(*(rate.*number) - before);
     before = *(rate.*number);
   }
-  if (growth.size() > 1) growth[0] = std::min(growth[0], growth[1]);
   return growth;
 }
 
@@ -64,6 +64,9 @@ class MllogReader {
   void mark_moment(std::optional<int64_t>& place, const Json& line, const std::string& where);
   void take_rates();
   std::vector<int64_t> steps_of_rates() const;
+  double seconds_of(const Rate& rate) const {
+    return static_cast<double>(*run_.global_batch) / rate.samples_per_s;
+  }
   bool counts_samples(const std::vector<int64_t>& growth) const;
   void take_other_times();
   void add_notes();
@@ -111,7 +114,8 @@ bool MllogReader::is_repeated(const Json& metadata, bool is_time) {
 void MllogReader::read_stats(const Json& line) {
   const auto value = line.find("value");
   if (value == line.end() || !value->is_object()) return;
-  const bool has_time = value->contains("train_step_time");
+  const bool is_timing = value->contains("train_step_timing");
+  const bool has_time = is_timing || value->contains("train_step_time");
   const bool has_rate = value->contains("throughput");
   if (!has_time && !has_rate) return;
   if (stop_ms_) {
@@ -131,11 +135,13 @@ void MllogReader::read_stats(const Json& line) {
     if (is_rate)
       rates_.push_back({rate, whole_member(metadata, "samples_count", 0, most_steps),
                         whole_member(metadata, "step", 0, most_steps),
+                        whole_member(metadata, "epoch_num", 0, most_steps),
                         whole_member(line, "time_ms", 0, latest_ms).value_or(0)});
     if (!is_rate) ++bad_rates_;
   }
   if (!has_time) return;
-  const double seconds = number_member(*value, "train_step_time").value_or(0);
+  const double seconds =
+      number_member(*value, is_timing ? "train_step_timing" : "train_step_time").value_or(0);
   const bool is_time = seconds > 0 && seconds <= longest_step.s();
   if (is_time) run_.steps.push_back(Duration::nearest_ps(seconds * 1e12));
   if (!is_time) ++bad_times_;
@@ -167,27 +173,42 @@ bool MllogReader::counts_samples(const std::vector<int64_t>& growth) const {
   if (elapsed_ms <= 0) return false;
   double steps_s = 0;
   for (std::size_t i = 1; i < rates_.size(); ++i)
-    steps_s += static_cast<double>(growth[i]) * static_cast<double>(*run_.global_batch) /
-               rates_[i].samples_per_s;
+    steps_s += static_cast<double>(growth[i]) * seconds_of(rates_[i]);
   return steps_s * 1e3 > 1.5 * static_cast<double>(elapsed_ms);
 }
 
-// How many steps each rate is the mean of; empty if the lines do not tell.
+// How many steps each rate is the mean of; empty if the lines do not tell. The first one counts
+// from 0 where the time since run_start is long enough for that; a run that went on from a
+// checkpoint began elsewhere, and then it stands for no more than the second.
 std::vector<int64_t> MllogReader::steps_of_rates() const {
   const auto samples = growth_of(rates_, &Rate::samples);
   const auto steps = growth_of(rates_, &Rate::step);
-  if (!samples && !steps) return {};
-  std::vector<int64_t> counts = samples ? *samples : *steps;
-  if (samples || counts_samples(counts))
-    for (int64_t& count : counts)
-      count = std::max<int64_t>(1, (count + *run_.global_batch / 2) / *run_.global_batch);
+  const auto epochs = growth_of(rates_, &Rate::epoch);
+  const bool by_epochs = !samples && !steps && epochs && counts_samples(*epochs);
+  if (!samples && !steps && !by_epochs) return {};
+  std::vector<int64_t> counts = samples ? *samples : steps ? *steps : *epochs;
+  if (samples || counts_samples(counts)) {
+    int64_t sum = 0;
+    int64_t before = 0;
+    for (int64_t& count : counts) {
+      sum += count;
+      const int64_t until = (sum + *run_.global_batch / 2) / *run_.global_batch;
+      count = std::max<int64_t>(1, until - std::exchange(before, until));
+    }
+  }
+  constexpr double with_reading = 1.2;
+  const Rate& first = rates_.front();
+  const double since_start_s = static_cast<double>(first.ms - start_ms_.value_or(first.ms)) / 1e3;
+  const double takes_s = static_cast<double>(counts[0]) * seconds_of(first);
+  if (counts.size() > 1 && takes_s > with_reading * since_start_s)
+    counts[0] = std::min(counts[0], counts[1]);
   return counts;
 }
 
 void MllogReader::take_rates() {
   const std::vector<int64_t> counts = steps_of_rates();
   for (std::size_t i = 0; i < rates_.size(); ++i) {
-    const double seconds = static_cast<double>(*run_.global_batch) / rates_[i].samples_per_s;
+    const double seconds = seconds_of(rates_[i]);
     const bool is_time = seconds > 0 && seconds <= longest_step.s();
     if (is_time) run_.steps.push_back(Duration::nearest_ps(seconds * 1e12));
     if (is_time && !counts.empty()) run_.stands_for.push_back(counts[i]);
@@ -246,7 +267,8 @@ StepRun MllogReader::read() {
     for (const std::string& note : run_.notes) why += "; " + note;
     throw InputError(log_.file,
                      "no step: expected lines :::MLLOG with the key \"tracked_stats\" and a "
-                     "\"train_step_time\", or a \"throughput\" and a \"global_batch_size\"" +
+                     "\"train_step_time\" or \"train_step_timing\", or a \"throughput\" and a "
+                     "\"global_batch_size\"" +
                          why);
   }
   if (start_ms_ && stop_ms_) {

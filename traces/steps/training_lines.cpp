@@ -12,10 +12,16 @@ namespace {
 
 constexpr std::string_view ends_of_words = " \t|,;]})";
 
-constexpr std::array<TrainingLine, 9> lines{{
+constexpr std::array<TrainingLine, 11> lines{{
     {"Megatron-LM",
      "iteration 10/ 1000 | elapsed time per iteration (ms): 1147.6 | global batch size: 16 |",
      "elapsed time per iteration (ms)", "iteration ", TimeUnit::milliseconds, true},
+    {"Megatron-DeepSpeed",
+     "iteration 10/ 1000 | elapsed time per iteration (s): 215.82 | global batch size: 2048 |",
+     "elapsed time per iteration (s)", "iteration ", TimeUnit::seconds, true},
+    {"Megatron-DeepSpeed",
+     "iteration= 10/ 1000 | elapsed_time_per_iteration_ms=16071.8 | global_batch_size= 256 |",
+     "elapsed_time_per_iteration_ms", "iteration", TimeUnit::milliseconds, true},
     {"NeMo",
      "iteration 1/249 | global_batch_size: 8 | global_step: 1 | train_step_timing in s: 2.5",
      "train_step_timing in s", "global_step"},
@@ -23,10 +29,10 @@ constexpr std::array<TrainingLine, 9> lines{{
      "iter time (s)", "steps", TimeUnit::seconds, true},
     {"torchtitan", "step: 10  loss: 7.1  memory: 30.0GiB(38%)  tps: 6,400  tflops: 280  mfu: 28%",
      "tps", "step", TimeUnit::tokens_per_s, true, true},
-    {"DeepSpeed", "epoch=0/micro_step=10/global_step=10, ..., CurrSamplesPerSec=12.5",
-     "CurrSamplesPerSec", "global_step", TimeUnit::samples_per_s},
     {"others", "step 12 | global_batch_size: 64 | samples_per_second: 128.0", "samples_per_second",
      "global_step", TimeUnit::samples_per_s},
+    {"DeepSpeed", "epoch=0/micro_step=10/global_step=10, ..., CurrSamplesPerSec=12.5",
+     "CurrSamplesPerSec", "global_step", TimeUnit::samples_per_s},
     {"nanoGPT", "iter 10: loss 3.2000, time 150.12ms, mfu 20.10%", "time ", "iter ",
      TimeUnit::as_written, false, true},
     {"build-nanogpt", "step    10 | loss: 3.2 | dt: 300.12ms | tok/sec: 1700000.00", "dt", "step ",
@@ -160,6 +166,7 @@ std::optional<int64_t> step_number_in(std::string_view line, const TrainingLine&
   if (form.number.ends_with(' ')) return whole_behind(line, form.number);
   if (const auto step = figure_behind(line, form.number); step && *step < 0x1p52)
     return static_cast<int64_t>(*step);
+  if (const auto step = whole_behind(line, form.number)) return step;  // "3/ 1000"
   return whole_behind(line, "iteration ");
 }
 
@@ -168,7 +175,9 @@ std::optional<std::string_view> time_word_in(std::string_view line, const Traini
   if (!word) return std::nullopt;
   if (form.needs_number && !step_number_in(line, form)) return std::nullopt;
   if (is_other_line(line, form)) return std::nullopt;
-  return word;
+  // "2701.3/2712.7": of this step, and the mean until now.
+  const std::string_view first = word->substr(0, word->find('/'));
+  return number_word(first) ? first : *word;
 }
 
 const TrainingLine* training_line_in(std::string_view text) {

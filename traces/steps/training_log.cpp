@@ -4,16 +4,20 @@
 // numbered only the first time counts. Some programs print means over the steps since their last
 // line, which count as often. Where numbers start again with other times, it is another run. A file
 // is read by the first form of the table in training_lines.cpp that it has, because DeepSpeed
-// prints the same steps in two.
+// prints the same steps in two. What the stamps of the lines say is held against it.
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
+#include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "traces/complete.h"
 #include "traces/measurement/words.h"
+#include "traces/steps/line_stamps.h"
 #include "traces/steps/registry.h"
+#include "traces/steps/trainer_summary.h"
 #include "traces/steps/training_lines.h"
 
 namespace sgdsim {
@@ -35,7 +39,7 @@ std::optional<int64_t> only_whole(double low, double high) {
   return static_cast<int64_t>(whole);
 }
 
-constexpr double rounded_by = 0.0005;  // DeepSpeed and Hugging Face print three decimals
+constexpr double rounded_by = 0.0005;  // DeepSpeed prints three decimals
 
 class TrainingLogReader {
  public:
@@ -45,17 +49,21 @@ class TrainingLogReader {
  private:
   void learn_facts(std::string_view text);
   void read_line(std::string_view line, bool cut_off);
-  void read_batch(std::string_view line, bool cut_off);
+  void read_batch(std::string_view line, bool has_time, bool cut_off);
   void read_run(std::string_view line);
   std::optional<double> seconds_in(std::string_view line, std::string_view word);
   void add(double seconds, std::optional<int64_t> number, int64_t steps = 1);
   void follow(int64_t number);
   void check_alike(int64_t number) const;
   int64_t steps_until(std::optional<int64_t> iteration);
+  void close_gaps();
+  void tell_pace();
   void add_notes();
 
   const LogText& log_;
+  std::string text_;  // all of it
   StepRun run_;
+  LineStamps stamps_;
   const TrainingLine* form_ = nullptr;
   double tokens_per_gpu_ = 0;          // of a step
   std::map<int64_t, double> seconds_;  // of the steps that are numbered
@@ -63,11 +71,13 @@ class TrainingLogReader {
   std::optional<int64_t> last_number_;
   std::optional<int64_t> last_iteration_;
   bool starts_again_ = false;
-  double before_ = 0;         // seconds of the steps that occur again
-  double again_ = 0;          // and what they took then
-  int64_t most_between_ = 1;  // steps that one time is the mean of
-  std::size_t decimals_ = 0;  // of the last time
+  double before_ = 0;               // seconds of the steps that occur again
+  double again_ = 0;                // and what they took then
+  int64_t most_between_ = 1;        // steps that one time is the mean of
+  std::size_t decimals_ = 0;        // of the last time
+  bool is_batch_of_lines_ = false;  // of those with times
   bool changes_batch_ = false;
+  int64_t gaps_ = 0;
   int64_t bad_times_ = 0;
   int64_t cut_ = 0;
   int64_t repeated_ = 0;
@@ -141,37 +151,68 @@ int64_t TrainingLogReader::steps_until(std::optional<int64_t> iteration) {
   if (!last) return std::max<int64_t>(1, *iteration);
   if (*iteration <= *last) return 1;
   const int64_t between = *iteration - *last;
-  most_between_ = std::max(most_between_, between);
   if (run_.steps.size() == 1) run_.stands_for[0] = std::min(run_.stands_for[0], between);
   return between;
 }
 
-void TrainingLogReader::read_batch(std::string_view line, bool cut_off) {
-  if (log_.batch) return;
+// Programs print a line every so many steps. Where more are between two lines, some are missing,
+// and a mean is not of those.
+void TrainingLogReader::close_gaps() {
+  if (!form_->is_mean) return;
+  if (run_.stands_for.size() == 1) run_.stands_for[0] = 1;  // since when is not known
+  std::map<int64_t, int64_t> counts;
+  for (const int64_t steps : run_.stands_for) ++counts[steps];
+  int64_t usual = 1;
+  int64_t most = 0;
+  for (const auto& [steps, lines] : counts)
+    if (lines >= most) std::tie(usual, most) = std::pair(steps, lines);
+  for (int64_t& steps : run_.stands_for) {
+    if (steps > usual + usual / 2) {
+      steps = usual;
+      ++gaps_;
+    }
+    most_between_ = std::max(most_between_, steps);
+  }
+}
+
+// Also on other lines, as of the configuration, if those with times have none.
+void TrainingLogReader::read_batch(std::string_view line, bool has_time, bool cut_off) {
+  if (log_.batch || (!has_time && run_.global_batch)) return;
   auto word = word_behind(line, "global_batch_size");
   if (!word) word = word_behind(line, "global batch size");
   if (!word || (cut_off && run_.global_batch && ends_with(line, *word))) return;
   const double batch = number_word(*word).value_or(0);
   if (batch < 1 || batch >= 0x1p52) return;
   const auto whole = static_cast<int64_t>(batch);
-  changes_batch_ = changes_batch_ || (run_.global_batch && *run_.global_batch != whole);
+  changes_batch_ = changes_batch_ || (is_batch_of_lines_ && *run_.global_batch != whole);
+  is_batch_of_lines_ = is_batch_of_lines_ || has_time;
   run_.global_batch = whole;
 }
 
 // The mean over a whole run, with all that it did besides. Its steps are a whole number.
 void TrainingLogReader::read_run(std::string_view line) {
-  const double runtime_s = figure_behind(line, "train_runtime").value_or(0);
+  const double runtime_s = runtime_s_in(line).value_or(0);
   const double steps_per_s = figure_behind(line, form_->time).value_or(0);
-  const double steps = std::round(runtime_s * steps_per_s);
-  if (!(steps >= 1) || steps >= 0x1p52) return add(-1, std::nullopt);
+  const TrainerFacts facts = trainer_facts_in(text_, runtime_s, steps_per_s);
+  const auto range = steps_between(runtime_s, steps_per_s);
+  const auto told = facts.done ? facts.done : facts.planned;
+  if (!(runtime_s > 0) || (!told && !range) || (told && *told < 1)) return add(-1, std::nullopt);
+  const int64_t count = told ? *told : range->middle;
+  if (!told && range->most > range->least)
+    run_.notes.push_back("train_steps_per_second is rounded: the run had from " +
+                         std::to_string(range->least) + " to " + std::to_string(range->most) +
+                         " steps, and " + std::to_string(count) +
+                         " are taken; lines with \"Total optimization steps\" or global_step say "
+                         "how many");
   const auto samples_per_s = figure_behind(line, "train_samples_per_second");
   if (samples_per_s) run_.stated_samples_per_s = samples_per_s;
-  if (samples_per_s && !run_.global_batch && steps_per_s > rounded_by)
-    run_.global_batch = only_whole((*samples_per_s - rounded_by) / (steps_per_s + rounded_by),
-                                   (*samples_per_s + rounded_by) / (steps_per_s - rounded_by));
-  const auto count = static_cast<int64_t>(steps);
+  if (!run_.global_batch) run_.global_batch = facts.global_batch;
+  if (samples_per_s && !run_.global_batch && steps_per_s > trainer_rounds_by)
+    run_.global_batch =
+        only_whole((*samples_per_s - trainer_rounds_by) / (steps_per_s + trainer_rounds_by),
+                   (*samples_per_s + trainer_rounds_by) / (steps_per_s - trainer_rounds_by));
   most_between_ = std::max(most_between_, count);
-  add(runtime_s / steps, count, count);
+  add(runtime_s / static_cast<double>(count), count, count);
 }
 
 // None: a rate, and nothing says of how many samples a step is.
@@ -214,13 +255,13 @@ std::optional<double> TrainingLogReader::seconds_in(std::string_view line, std::
 // than the others.
 void TrainingLogReader::read_line(std::string_view line, bool cut_off) {
   const auto time = time_word_in(line, *form_);
-  if (!time) return;
+  if (!time) return read_batch(line, false, cut_off);
   if (cut_off && ends_with(line, *time) && decimals(*time) < decimals_) {
     ++cut_;
     return;
   }
   decimals_ = decimals(*time);
-  read_batch(line, cut_off);
+  read_batch(line, true, cut_off);
   if (form_->unit == TimeUnit::steps_per_s_of_run) return read_run(line);
   const auto seconds = seconds_in(line, *time);
   if (!seconds) {
@@ -228,7 +269,9 @@ void TrainingLogReader::read_line(std::string_view line, bool cut_off) {
     return;
   }
   const auto number = step_number_in(line, *form_);
+  const std::size_t before = run_.steps.size();
   add(*seconds, number, form_->is_mean ? steps_until(number) : 1);
+  if (number && run_.steps.size() > before) stamps_.add(line, *number, *seconds);
 }
 
 void TrainingLogReader::add_notes() {
@@ -251,10 +294,27 @@ void TrainingLogReader::add_notes() {
   if (!run_.steps.empty() && form_->unit == TimeUnit::tokens_per_s)
     run_.notes.emplace_back("a step is " + std::to_string(std::llround(tokens_per_gpu_)) +
                             " tokens of a GPU / tps");
+  if (gaps_ > 0)
+    run_.notes.push_back(std::to_string(gaps_) + (gaps_ == 1 ? " gap" : " gaps") +
+                         " between the numbers of lines: the mean "
+                         "behind it counts as often as others do");
   if (changes_batch_) {
     run_.notes.emplace_back("global_batch_size changes during the run: no samples per second");
     run_.global_batch.reset();
   }
+}
+
+// What a program counts may not be all that a step takes.
+void TrainingLogReader::tell_pace() {
+  constexpr double most_apart = 1.5;
+  const auto pace = stamps_.pace();
+  if (!pace || (pace->ratio < most_apart && pace->ratio > 1 / most_apart)) return;
+  const auto with_two_decimals = [](double value) {
+    return number_text(std::round(value * 100) / 100);
+  };
+  run_.notes.push_back("by the stamps of the lines a step takes " +
+                       with_two_decimals(pace->seconds) + " s, " + with_two_decimals(pace->ratio) +
+                       " times what " + std::string(form_->time) + " says");
 }
 
 std::string expected_lines() {
@@ -265,14 +325,17 @@ std::string expected_lines() {
 }
 
 StepRun TrainingLogReader::read() {
-  std::string text = log_.text;
-  make_plain(text);
-  std::replace(text.begin(), text.end(), '\r', '\n');
-  form_ = training_line_in(text);
+  text_ = log_.text;
+  make_plain(text_);
+  std::replace(text_.begin(), text_.end(), '\r', '\n');
+  text_ = with_whole_summaries(std::move(text_));
+  form_ = training_line_in(text_);
   if (form_ != nullptr) {
-    learn_facts(text);
-    LineReader lines(text);
+    learn_facts(text_);
+    LineReader lines(text_);
     for (std::string_view line; lines.next(line);) read_line(line, lines.was_cut_off());
+    close_gaps();
+    tell_pace();
   }
   add_notes();
   if (most_between_ == 1) run_.stands_for.clear();
@@ -289,7 +352,10 @@ StepRun TrainingLogReader::read() {
 
 bool is_training_log(std::string_view text) { return !is_mllog(text) && has_step_times(text); }
 
-bool has_step_times(std::string_view text) { return training_line_in(text) != nullptr; }
+bool has_step_times(std::string_view text) {
+  return training_line_in(text) != nullptr ||
+         training_line_in(with_whole_summaries(std::string(text))) != nullptr;
+}
 
 StepRun training_log(const LogText& log) { return TrainingLogReader(log).read(); }
 
