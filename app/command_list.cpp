@@ -288,7 +288,8 @@ void add_list_command(CLI::App& program, Streams streams) {
   auto kind = std::make_shared<std::string>();
   auto format = std::make_shared<std::string>("table");
   std::string names;
-  for (const ListedKind& one : kinds()) names += (names.empty() ? "" : ", ") + std::string(one.name);
+  for (const ListedKind& one : kinds())
+    names += (names.empty() ? "" : ", ") + std::string(one.name);
   command->add_option("KIND", *kind, "one of " + names + " (default: all)");
   command->add_option("--format", *format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));

@@ -12,11 +12,10 @@ namespace sgdsim::collective::be {
 namespace {
 
 constexpr FlagOption doubling{
-    {"be_allgather", "ring|recursive-doubling", "the second half of a broadcast",
-     "broadcast"}};
-constexpr FlagOption no_barrier{
-    {"be_barrier", "on|off", "the all-gather waits for the whole scatter, or for neighbours",
-     "broadcast"}};
+    {"be_allgather", "ring|recursive-doubling", "the second half of a broadcast", "broadcast"}};
+constexpr FlagOption no_barrier{{"be_barrier", "on|off",
+                                 "the all-gather waits for the whole scatter, or for neighbours",
+                                 "broadcast"}};
 
 Phase halve(const CollectiveJob& job) {
   Phase phase = job.phase(Talk::exchange, Load::half, log2_down(job.size()));

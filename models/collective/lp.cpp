@@ -16,11 +16,10 @@
 namespace sgdsim::collective::lp {
 namespace {
 
-constexpr FlagOption sequential{
-    {"lp_allreduce", "overlapped|sequential", "finished blocks are sent back at once, or after",
-     "allreduce"}};
-constexpr FlagOption broadcast_first{
-    {"lp_arbitration", "reduce-first|broadcast-first", "who wins a port (duplex=port)", "allreduce"}};
+constexpr FlagOption sequential{{"lp_allreduce", "overlapped|sequential",
+                                 "finished blocks are sent back at once, or after", "allreduce"}};
+constexpr FlagOption broadcast_first{{"lp_arbitration", "reduce-first|broadcast-first",
+                                      "who wins a port (duplex=port)", "allreduce"}};
 constexpr FlagOption root_first{{"lp_root", "last|first", "the chain's end that holds the result"}};
 constexpr FlagOption streams{
     {"lp_drain", "on|off", "the chain empties between messages, or they stream"}};

@@ -11,9 +11,8 @@
 namespace sgdsim::collective::mst {
 namespace {
 
-constexpr FlagOption eager{
-    {"mst_reduce", "rendezvous|eager", "children one by one, or into private buffers",
-     "reduce, allreduce"}};
+constexpr FlagOption eager{{"mst_reduce", "rendezvous|eager",
+                            "children one by one, or into private buffers", "reduce, allreduce"}};
 
 Phase down(const CollectiveJob& job) {
   return job.phase(Talk::tree_down, Load::whole, log2_up(job.size()));

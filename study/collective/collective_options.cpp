@@ -242,8 +242,8 @@ CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::
         throw InputError("--option",
                          idle_word("option " + key, "on any algorithm for " + arguments.operation));
       if (!reads_option(known_algorithm(algorithm), key, question.operation))
-        throw InputError("--option", idle_word("option " + key, "on a " + algorithm + " " +
-                                                                    arguments.operation));
+        throw InputError("--option", idle_word("option " + key,
+                                               "on a " + algorithm + " " + arguments.operation));
       check_option_applies(known_algorithm(algorithm), question.options, key, "--option");
     }
   }

@@ -157,8 +157,8 @@ std::vector<LearnTarget> read_targets(const std::string& text, const learning::T
     const bool in_percent = is_accuracy && one.ends_with('%');
     if (in_percent) one.pop_back();
     const double greatest = in_percent ? 100 : is_accuracy ? 1 : 1e12;
-    const double value = read_option(
-        "--target", one, [&](const Value& given) { return given.number(0, greatest); });
+    const double value =
+        read_option("--target", one, [&](const Value& given) { return given.number(0, greatest); });
     targets.push_back({is_accuracy, in_percent ? value / 100 : value});
   }
   return targets;
