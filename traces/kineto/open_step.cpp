@@ -68,8 +68,9 @@ bool is_of_host(const ProfileRecords& records, const DeviceWork& work) {
 void add_computing(const DeviceWork& work, const LaunchCall* launch, std::vector<OpenStep>& steps) {
   const int64_t launch_ns = launch != nullptr ? launch->at_ns : work.start_ns;
   if (OpenStep* step = step_at(steps, launch_ns))
-    step->computing.push_back(
-        {launch != nullptr ? launch->thread : -1, launch_ns, work.start_ns, work.end_ns});
+    (work.is_copy ? step->copying : step->computing)
+        .push_back(
+            {launch != nullptr ? launch->thread : -1, launch_ns, work.start_ns, work.end_ns});
 }
 
 void add_host_work(const ProfileRecords& records, std::vector<OpenStep>& steps) {
@@ -134,9 +135,11 @@ void fold_inner(std::vector<BackwardOperator>& operators) {
 
 void sort_all(std::vector<OpenStep>& steps) {
   for (OpenStep& step : steps) {
-    std::stable_sort(step.computing.begin(), step.computing.end(), [](auto& a, auto& b) {
-      return std::tie(a.thread, a.launch_ns, a.end_ns) < std::tie(b.thread, b.launch_ns, b.end_ns);
-    });
+    for (auto* all : {&step.computing, &step.copying})
+      std::stable_sort(all->begin(), all->end(), [](auto& a, auto& b) {
+        return std::tie(a.thread, a.launch_ns, a.end_ns) <
+               std::tie(b.thread, b.launch_ns, b.end_ns);
+      });
     std::stable_sort(step.operators.begin(), step.operators.end(), [](auto& a, auto& b) {
       return std::tie(a.at_ns, a.thread) < std::tie(b.at_ns, b.thread);
     });

@@ -19,7 +19,8 @@ struct ComputeWork {
 // What happened within the window of a step, in times of the file.
 struct OpenStep {
   StepWindow window;
-  std::vector<ComputeWork> computing;       // by thread and launch
+  std::vector<ComputeWork> computing;       // kernels, by thread and launch
+  std::vector<ComputeWork> copying;         // on the compute stream, likewise
   std::vector<BackwardOperator> operators;  // by time
   std::vector<StepMessage> messages;        // by start
   bool is_on_host = false;                  // no device: operators are the work

@@ -27,6 +27,7 @@ std::vector<StreamUse> stream_uses(const ProfileRecords& records) {
   std::vector<StreamUse> uses;
   for (const std::string& name : records.streams) uses.push_back({name, 0, 0});
   for (const DeviceWork& work : records.work) {
+    if (work.is_copy) continue;
     StreamUse& use = uses[static_cast<std::size_t>(work.stream)];
     int64_t& sum = work.message == no_message ? use.computing_ns : use.communicating_ns;
     // What overflows is longer than any step anyway.
@@ -38,15 +39,23 @@ std::vector<StreamUse> stream_uses(const ProfileRecords& records) {
 
 // ---- one step
 
-// Of the kernels that the thread had launched by then; they are sorted, so that it is the last.
-const ComputeWork* last_launched(const OpenStep& step, int32_t thread, int64_t by_ns) {
-  const auto after =
-      std::upper_bound(step.computing.begin(), step.computing.end(), std::pair(thread, by_ns),
-                       [](const auto& wanted, const ComputeWork& work) {
-                         return wanted < std::pair(work.thread, work.launch_ns);
-                       });
-  if (after == step.computing.begin() || (after - 1)->thread != thread) return nullptr;
+// Of what the thread had launched by then; it is sorted, so that it is the last.
+const ComputeWork* last_launched(const std::vector<ComputeWork>& all, int32_t thread,
+                                 int64_t by_ns) {
+  const auto after = std::upper_bound(all.begin(), all.end(), std::pair(thread, by_ns),
+                                      [](const auto& wanted, const ComputeWork& work) {
+                                        return wanted < std::pair(work.thread, work.launch_ns);
+                                      });
+  if (after == all.begin() || (after - 1)->thread != thread) return nullptr;
   return &*(after - 1);
+}
+
+// When the stream has done what the thread had launched by then; nothing: no kernel.
+std::optional<int64_t> done_ns(const OpenStep& step, int32_t thread, int64_t by_ns) {
+  const ComputeWork* kernel = last_launched(step.computing, thread, by_ns);
+  if (kernel == nullptr) return std::nullopt;
+  const ComputeWork* copy = last_launched(step.copying, thread, by_ns);
+  return copy == nullptr ? kernel->end_ns : std::max(kernel->end_ns, copy->end_ns);
 }
 
 // The first kernel that the thread launched in or after its first operator of the backward pass.
@@ -75,12 +84,12 @@ Reading read_gradients(const OpenStep& open, Reading reading) {
     if (one.kind != BackwardKind::gradient) continue;
     int64_t ready = one.at_ns - zero;  // on the CPU, all before is done
     if (!open.is_on_host) {
-      const ComputeWork* work = last_launched(open, one.thread, one.at_ns);
-      if (work == nullptr) {
+      const auto done = done_ns(open, one.thread, one.at_ns);
+      if (!done) {
         reading.problem = "a gradient has no kernel before it";
         return reading;
       }
-      ready = work->end_ns - zero;
+      ready = *done - zero;
     }
     if (ready < latest) ++reading.raised;
     latest = std::max(latest, ready);
@@ -90,11 +99,12 @@ Reading read_gradients(const OpenStep& open, Reading reading) {
   return reading;
 }
 
-// The end of the last computing kernel before the message began.
+// The end of the last work of the compute stream before the message began.
 int64_t last_end(const OpenStep& open, int64_t before_ns) {
   int64_t end = open.zero_ns();
-  for (const ComputeWork& work : open.computing)
-    if (work.end_ns <= before_ns) end = std::max(end, work.end_ns);
+  for (const auto* all : {&open.computing, &open.copying})
+    for (const ComputeWork& work : *all)
+      if (work.end_ns <= before_ns) end = std::max(end, work.end_ns);
   return end;
 }
 
@@ -150,8 +160,9 @@ void read_iteration(const OpenStep& open, const OpenStep* next, ProfiledStep& st
     return;
   }
   step.iteration_ns = open.window.is_open ? 0 : open.window.end_ns - open.window.start_ns;
-  for (const ComputeWork& work : open.computing)
-    step.iteration_ns = std::max(step.iteration_ns, work.end_ns - zero);
+  for (const auto* all : {&open.computing, &open.copying})
+    for (const ComputeWork& work : *all)
+      step.iteration_ns = std::max(step.iteration_ns, work.end_ns - zero);
   step.iteration_ns = std::max(step.iteration_ns, step.communicated_ns());
 }
 
@@ -343,7 +354,7 @@ RankProfile profile_of(ProfileRecords records, bool keep_first) {
     profile.warnings.push_back(counted(static_cast<std::size_t>(count), what));
   if (records.is_cut_off) profile.warnings.emplace_back("the file ends too early");
   const bool computes = std::any_of(records.work.begin(), records.work.end(), [](auto& work) {
-    return work.message == no_message && work.end_ns > work.start_ns;
+    return work.message == no_message && !work.is_copy && work.end_ns > work.start_ns;
   });
   records.is_on_host = works_on_host(records);
   profile.is_on_host = records.is_on_host;

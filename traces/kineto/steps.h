@@ -4,11 +4,12 @@
 // A step is a window ProfilerStep#N of the CPU; what was launched in it belongs to it, also where
 // the device does it later. Time counts from the start of the first computing kernel of the step.
 //
-// A gradient is ready at the end of the last kernel of the compute stream that the thread of its
-// AccumulateGrad launched before that operator began. Without such operators each all-reduce stands
-// for its gradients, ready at the end of the last kernel before it. The compute stream is the one
-// with the most time in kernels that do not communicate. Kernels are never summed: where the CPU is
-// slow, most of a step are gaps between them, and gaps stay.
+// A gradient is ready at the end of the last kernel or copy of the compute stream that the thread
+// of its AccumulateGrad launched before that operator began. Without such operators each all-reduce
+// stands for its gradients, ready at the end of the last kernel or copy before it. The compute
+// stream is the one with the most time in kernels that do not communicate; copies are no kernels.
+// Kernels are never summed: where the CPU is slow, most of a step are gaps between them, and gaps
+// stay.
 //
 // A collective's duration includes waiting for the other ranks, so that it is no transfer time.
 #pragma once

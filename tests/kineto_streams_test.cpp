@@ -1,0 +1,119 @@
+// What profiles have beside the kernels of the compute stream: copies, annotations of each stream,
+// collectives of others between the last gradient and its all-reduce; and ranks that do not train
+// the same gradients.
+#include <doctest/doctest.h>
+#include <fstream>
+
+#include "tests/kineto_reading.h"
+#include "tests/run_program.h"
+#include "traces/kineto/to_trace.h"
+
+namespace sgdsim {
+namespace {
+
+using namespace profiler;
+
+constexpr int64_t first_step_ns = 4'458'676'416'788'066;  // where the writer's first step begins
+constexpr int64_t first_kernel_ns = 200'000;              // behind the beginning of its step
+constexpr int64_t last_gradient_ns = 5'150'000;           // when the CPU begins its backward kernel
+
+// An event beside the writer's, in its step with this index, at a time since the step's beginning.
+struct BesideEvent {
+  std::string category;
+  std::string name;
+  int step = 0;
+  int lane = 7;  // thread or stream
+  int64_t at_ns = 0;
+  int64_t length_ns = 1000;
+  std::string arguments;
+
+  std::string text() const {
+    const KinetoWriter writer;
+    const auto us_of = [](int64_t ns) {
+      return std::to_string(ns / 1000) + "." + std::to_string(1000 + ns % 1000).substr(1);
+    };
+    const bool is_call = category == "cuda_runtime";
+    return R"({"ph": "X", "cat": ")" + category + R"(", "name": ")" + name + R"(", "pid": )" +
+           (is_call ? "2910249" : "0") + R"(, "tid": )" + std::to_string(lane) + R"(, "ts": )" +
+           us_of(first_step_ns + step * writer.period_ns + at_ns) + R"(, "dur": )" +
+           us_of(length_ns) + R"(, "args": {)" + arguments + "}},\n";
+  }
+};
+
+// What a thread launches, and what a stream then does.
+struct BesideWork {
+  BesideEvent work;
+  int thread = 2910249;
+  int64_t launch_ns = 0;
+
+  std::string text(int id) const {
+    const std::string number = "\"correlation\": " + std::to_string(900'000 + id);
+    BesideEvent done = work;
+    done.arguments = "\"device\": 0, \"stream\": " + std::to_string(work.lane) + ", " + number +
+                     (work.arguments.empty() ? "" : ", " + work.arguments);
+    const BesideEvent call{"cuda_runtime", "cudaLaunchKernel", work.step, thread, launch_ns, 1000,
+                           number};
+    return call.text() + done.text();
+  }
+};
+
+// The same in each of the writer's steps.
+std::string in_each_step(const KinetoWriter& writer, const std::vector<BesideWork>& all) {
+  std::string text;
+  int id = 0;
+  for (int step = 0; step < writer.steps; ++step)
+    for (BesideWork one : all) {
+      one.work.step = step;
+      text += one.text(++id);
+    }
+  return text;
+}
+
+Recording recorded(const KinetoWriter& writer) {
+  return recording_of({profile(writer.text())}, {});
+}
+
+// Copies of 20 ms on a stream of their own, more than the 8.4 ms of kernels, and one of 0.1 ms
+// before the first kernel, which falls into the step before it.
+TEST_CASE("kineto streams: copies neither make a compute stream nor begin a step") {
+  KinetoWriter writer;
+  const BesideWork prefetch{
+      {"gpu_memcpy", "Memcpy HtoD", 0, 13, 20'000'000, 20'000'000, ""}, 2910249, 300'000};
+  const BesideWork before{
+      {"gpu_memcpy", "Memcpy HtoD", 0, 7, 50'000, 100'000, ""}, 2910249, 10'000};
+  writer.more_events = in_each_step(writer, {prefetch, before});
+  const Recording one = recorded(writer);
+  CHECK(one.profiles[0].compute_stream == "device 0, stream 7");
+  CHECK(!warns(one.warnings, "computes too"));
+  REQUIRE(one.ready.size() == 4);
+  for (std::size_t g = 0; g < 4; ++g) CHECK(one.ready[g] == Duration::ns(writer.ready_ns(g)));
+  CHECK(one.forward == Duration::ns(writer.forward_ns));
+  CHECK(one.iteration == Duration::ns(writer.period_ns));
+  CHECK(one.part(PartKind::computing) == Duration::us(8400));
+  // Nothing copies behind the last step: 20.1 and 20 ms.
+  CHECK(one.part(PartKind::copying) == Duration::us(20'050));
+}
+
+// The thread of the last gradient launches a copy of 0.2 ms behind its kernel.
+TEST_CASE("kineto streams: a gradient waits for a copy on the compute stream") {
+  KinetoWriter writer;
+  const BesideWork copy{
+      {"gpu_memcpy", "Memcpy DtoD", 0, 7, first_kernel_ns + writer.ready_ns(3), 200'000, ""},
+      2919752,
+      last_gradient_ns + 10'000};
+  writer.more_events = in_each_step(writer, {copy});
+  const Recording one = recorded(writer);
+  REQUIRE(one.ready.size() == 4);
+  CHECK(one.ready[2] == Duration::ns(writer.ready_ns(2)));
+  CHECK(one.ready[3] == Duration::ns(writer.ready_ns(3) + 200'000));
+}
+
+TEST_CASE("kineto streams: copies alone are no step") {
+  std::string text = KinetoWriter{}.text();
+  for (std::size_t at = 0; (at = text.find("\"kernel\"", at)) != text.npos;)
+    text.replace(at, 8, "\"gpu_memcpy\"");
+  CHECK(contains(refusal([&] { profile(text); }), "no kernel of a GPU that computes"));
+}
+
+}  // namespace
+}  // namespace sgdsim
