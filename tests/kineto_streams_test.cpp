@@ -115,5 +115,26 @@ TEST_CASE("kineto streams: copies alone are no step") {
   CHECK(contains(refusal([&] { profile(text); }), "no kernel of a GPU that computes"));
 }
 
+// ---- ranks
+
+TEST_CASE("kineto streams: a rank with other gradients is named, whichever file comes first") {
+  KinetoWriter stage;
+  stage.rank = 1;
+  stage.elements = {1000, 2'000'000, 300'000};
+  stage.buckets = {2, 1};
+  const KinetoWriter other;
+  for (const auto& files : {std::vector{stage, other}, std::vector{other, stage}}) {
+    const Recording both = recording(files);
+    CHECK(both.ready.size() == 4);
+    CHECK(trace_of(both, std::nullopt, "x").trace.layers.size() == 4);
+    CHECK(warns(both.warnings,
+                "no step of it is used: ranks differ in their gradients (a "
+                "pipeline?); give the files of one stage"));
+    // Two steps against two.
+    CHECK(warns(both.warnings, "it has 3 gradients, those that are used have 4 gradients"));
+    CHECK(!warns(both.warnings, "most steps"));
+  }
+}
+
 }  // namespace
 }  // namespace sgdsim

@@ -134,9 +134,17 @@ void keep_one_group(RankProfile& profile) {
                                "\" are not taken for gradients; another group moves more");
 }
 
+// A rank of which nothing is left does something else than the others.
+void warn_of_empty(RankProfile& profile, const std::string& what) {
+  if (!profile.steps.empty()) return;
+  profile.warnings.push_back("no step of it is used: ranks differ in their " + what +
+                             " (a pipeline?); give the files of one stage");
+}
+
 // Keeps the steps with the key that most of them have, of equally many the larger key.
 template <class KeyOf, class TextOf>
-void keep_usual(std::vector<RankProfile>& profiles, const KeyOf& key_of, const TextOf& text_of) {
+void keep_usual(std::vector<RankProfile>& profiles, const std::string& what, const KeyOf& key_of,
+                const TextOf& text_of) {
   std::map<decltype(key_of(ProfiledStep{})), int> counts;
   for (const RankProfile& profile : profiles)
     for (const ProfiledStep& step : profile.steps) ++counts[key_of(step)];
@@ -144,17 +152,23 @@ void keep_usual(std::vector<RankProfile>& profiles, const KeyOf& key_of, const T
   for (auto one = counts.begin(); one != counts.end(); ++one)
     if (one->second >= usual->second) usual = one;
   if (counts.size() < 2) return;
+  int all = 0;
+  for (const auto& [key, count] : counts) all += count;
+  const std::string others =
+      (2 * usual->second > all ? ", most steps have " : ", those that are used have ") +
+      text_of(usual->first);
   for (RankProfile& profile : profiles) {
+    if (profile.steps.empty()) continue;
     std::vector<ProfiledStep> kept;
     for (ProfiledStep& step : profile.steps) {
       if (key_of(step) == usual->first)
         kept.push_back(std::move(step));
       else
         profile.warnings.push_back("step " + std::to_string(step.number) + " is left out: it has " +
-                                   text_of(key_of(step)) + ", most steps have " +
-                                   text_of(usual->first));
+                                   text_of(key_of(step)) + others);
     }
     profile.steps = std::move(kept);
+    warn_of_empty(profile, what);
   }
 }
 
@@ -190,12 +204,6 @@ Duration median_over(const std::vector<RankProfile>& profiles, const ValueOf& va
   for (const RankProfile& profile : profiles)
     for (const ProfiledStep& step : profile.steps) values.push_back(value_of(step));
   return median_of(std::move(values));
-}
-
-const ProfiledStep& any_step(const std::vector<RankProfile>& profiles) {
-  const auto used = std::find_if(profiles.begin(), profiles.end(),
-                                 [](const RankProfile& one) { return !one.steps.empty(); });
-  return used->steps.front();
 }
 
 std::vector<GradientBucket> buckets_of(const std::vector<RankProfile>& profiles) {
@@ -394,13 +402,19 @@ std::optional<int64_t> rank_in(const std::string& file) {
   return std::nullopt;
 }
 
+const ProfiledStep& any_step(const std::vector<RankProfile>& profiles) {
+  const auto used = std::find_if(profiles.begin(), profiles.end(),
+                                 [](const RankProfile& one) { return !one.steps.empty(); });
+  return used->steps.front();
+}
+
 Recording recording_of(std::vector<RankProfile> profiles, const ProfileOptions& options) {
   check_job(profiles, options);
   for (RankProfile& profile : profiles) keep_one_group(profile);
   keep_usual(
-      profiles, [](const ProfiledStep& step) { return step.ready_ns.size(); },
+      profiles, "gradients", [](const ProfiledStep& step) { return step.ready_ns.size(); },
       [](std::size_t count) { return std::to_string(count) + " gradients"; });
-  keep_usual(profiles, bucket_key, bucket_text);
+  keep_usual(profiles, "all-reduces", bucket_key, bucket_text);
   Recording recording;
   for (const RankProfile& profile : profiles)
     for (const std::string& warning : profile.warnings)

@@ -83,6 +83,9 @@ struct Recording {
 // What the name of a file says: 3 of "trace_rank3.json".
 std::optional<int64_t> rank_in(const std::string& file);
 
+// The first step that was used.
+const ProfiledStep& any_step(const std::vector<RankProfile>& profiles);
+
 Recording recording_of(std::vector<RankProfile> profiles, const ProfileOptions& options);
 
 }  // namespace sgdsim::profiler

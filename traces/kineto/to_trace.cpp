@@ -224,7 +224,7 @@ void note_others(const Recording& recording, Trace& trace) {
 
 // Gradients are accumulated over micro-batches.
 void note_passes(const Recording& recording, Trace& trace) {
-  const std::size_t passes = recording.profiles.front().steps.front().passes;
+  const std::size_t passes = any_step(recording.profiles).passes;
   if (passes > 1)
     trace.notes.push_back("a step has " + std::to_string(passes) +
                           " backward passes (accumulated gradients), of which the last one has "
