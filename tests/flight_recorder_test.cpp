@@ -336,6 +336,82 @@ TEST_CASE("flight recorder: of ranks that are late equally often none is named a
   CHECK(!has_note(tied, "rank 0 came last"));
 }
 
+// ---- messages between two ranks: m MB take m ms, and who receives asks 9 ms early
+
+std::string message_of(int64_t number, const std::string& name, int64_t MB, int64_t ms,
+                       const std::string& more = "") {
+  const std::string sizes = "[[" + std::to_string(250'000 * MB) + "]]";
+  return entry_of(number, name, sizes, sizes,
+                  R"(,"is_p2p":true,"duration_ms":)" + std::to_string(ms) + more);
+}
+
+Measurement read_pipeline(const std::vector<std::vector<std::string>>& dumps) {
+  std::vector<MeasuredText> texts;
+  for (std::size_t rank = 0; rank < dumps.size(); ++rank)
+    texts.push_back({dump_of(dumps[rank], "[0, 1, 2]"), "rank_" + std::to_string(rank), {}, ""});
+  return read(texts);
+}
+
+// In milliseconds, by size.
+void check_messages(const Measurement& measurement, const std::vector<int64_t>& expected_ms) {
+  REQUIRE(measurement.series.size() == 1);
+  const std::vector<MeasuredPoint>& points = measurement.series[0].points;
+  REQUIRE(points.size() == expected_ms.size());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    CHECK(points[i].size == Bytes(1'000'000 * static_cast<int64_t>(i + 1)));
+    CHECK(points[i].time == Duration::ms(expected_ms[i]));
+  }
+}
+
+// Numbers of calls count all of a rank: those of rank 1 in the middle are twice as large.
+TEST_CASE("flight recorder: the n-th send belongs to the n-th receive") {
+  std::vector<std::vector<std::string>> dumps(3);
+  for (int64_t m = 1; m <= 4; ++m) {
+    dumps[0].push_back(message_of(m, "send 0->1", m, m));
+    dumps[1].push_back(message_of(2 * m - 1, "recv 1<-0", m, m + 9));
+    dumps[1].push_back(message_of(2 * m, "send 1->2", m, m));
+    dumps[2].push_back(message_of(m, "recv 2<-1", m, m + 9));
+  }
+  const Measurement measurement = read_pipeline(dumps);
+  check_messages(measurement, {1, 2, 3, 4});
+  CHECK(has_note(measurement, "8 messages between two ranks"));
+  // A call that was not measured has its place in the order all the same.
+  dumps[0][0] = entry_of(1, "send 0->1", "[[250000]]", "[[250000]]", R"(,"is_p2p":true)");
+  dumps[1].resize(7);
+  dumps[2].clear();
+  CHECK(read_pipeline(dumps).series[0].points.at(3).time == Duration::ms(4));
+  // Rank 1 sends what nobody's dump has, in 1 to 3 ms, and the first receive may have waited.
+  CHECK(has_note(read_pipeline(dumps), "7 messages between two ranks"));
+}
+
+TEST_CASE("flight recorder: where the oldest entries are lost, the latest messages are paired") {
+  std::vector<std::vector<std::string>> dumps(2);
+  for (int64_t m = 1; m <= 4; ++m) {
+    const std::string record = R"(,"record_id":)" + std::to_string(m);
+    if (m > 1) dumps[0].push_back(message_of(m, "send 0->1", m, m, record));
+    dumps[1].push_back(message_of(m, "recv 1<-0", m, m + 9));
+  }
+  const Measurement measurement = read_pipeline(dumps);
+  check_messages(measurement, {10, 2, 3, 4});
+  CHECK(has_note(measurement, "7 ends of messages are paired from the last completed one back"));
+  // Coalesced calls share a number, so that others of number 1 may be lost, too.
+  dumps[0][0] = message_of(1, "send 0->1", 2, 2, R"(,"record_id":7)");
+  check_messages(read_pipeline(dumps), {10, 2, 3, 4});
+}
+
+// The dump of rank 1 was taken a message sooner: 2 MB would meet 1, 3 MB 2, 4 MB 3.
+TEST_CASE("flight recorder: ends whose sizes do not meet stand for themselves") {
+  std::vector<std::vector<std::string>> dumps(2);
+  for (int64_t m = 1; m <= 4; ++m) {
+    if (m > 1) dumps[0].push_back(message_of(m, "send 0->1", m, m));
+    if (m < 4) dumps[1].push_back(message_of(m, "recv 1<-0", m, m + 9));
+  }
+  const Measurement measurement = read_pipeline(dumps);
+  CHECK(has_note(measurement, "6 ends of messages stand for themselves"));
+  CHECK(measurement.series.at(0).points.at(0).time == Duration::ms(10));
+  CHECK(measurement.series.at(0).points.at(3).time == Duration::ms(4));
+}
+
 TEST_CASE("flight recorder: what is no dump, and names without a rank") {
   struct Row {
     std::string reason;

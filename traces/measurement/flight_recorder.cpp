@@ -14,6 +14,7 @@
 #include "traces/json_members.h"
 #include "traces/measurement/dumped_groups.h"
 #include "traces/measurement/joined_ranks.h"
+#include "traces/measurement/message_ends.h"
 #include "traces/measurement/nccl_rows.h"
 #include "traces/measurement/pickle.h"
 #include "traces/measurement/registry.h"
@@ -116,6 +117,11 @@ std::optional<Ends> ends_of(std::string_view name) {
   return name[arrow] == '-' ? Ends{*left, *right} : Ends{*right, *left};
 }
 
+bool is_completed(const Json& entry) {
+  const std::string state = text_member(entry, "state");
+  return state.empty() || state == "completed";
+}
+
 // "nccl_trace_rank_3", "rank3.json" and "dump.3" are of rank 3.
 std::optional<int> rank_in(const std::string& file) {
   const std::filesystem::path path(file);
@@ -129,6 +135,29 @@ std::optional<int> rank_in(const std::string& file) {
   return static_cast<int>(*number);
 }
 
+// What an entry says that it called.
+struct Called {
+  std::string name;  // "send 0->1", "all_reduce"
+  std::optional<Ends> ends;
+  bool is_copy = false;
+  std::string operation;  // empty: not known here
+};
+
+Called called_in(const Json& entry) {
+  const std::string text = text_member(entry, "profiling_name");
+  Called called;
+  called.name = text.substr(text.find(':') + 1);
+  called.ends = ends_of(called.name);
+  called.is_copy = called.name.starts_with("send ") || called.name.starts_with("recv ");
+  if (called.is_copy) {
+    if (called.ends) called.operation = "copy";
+  } else if (called.name.find("barrier") == std::string::npos) {
+    called.operation = nccl_operation_in(lower(called.name));
+    if (called.operation == "copy") called.operation.clear();
+  }
+  return called;
+}
+
 class FlightReader {
  public:
   void read(const MeasuredText& text, int rank);
@@ -136,10 +165,17 @@ class FlightReader {
 
  private:
   void read_entry(const Json& entry, int rank, std::optional<int> told_ranks);
-  void read_time(const Json& entry, const DumpedGroup& group, int rank, int ranks);
+  std::optional<RankEntry> read_time(const Json& entry, const Called& called,
+                                     const DumpedGroup& group, int rank, int ranks);
+  void add_message(const Json& entry, const Called& called, const DumpedGroup& group, int rank,
+                   const std::optional<RankEntry>& measured);
+  bool has_all_of(const Json& entry, const std::string& group);
 
   DumpedGroups groups_;
   RankJoin join_;
+  MessageEnds messages_;
+  std::map<std::string, bool> whole_groups_;  // of this dump: whether their first call is in it
+  int64_t of_dump_ = 0;                       // entries of this dump
   std::map<std::tuple<std::string, uint64_t, std::string>, uint64_t> occurrences_;  // in this dump
   int64_t entries_ = 0;
   int64_t no_time_ = 0;
@@ -149,51 +185,69 @@ class FlightReader {
   int64_t no_ranks_ = 0;
 };
 
-void FlightReader::read_time(const Json& entry, const DumpedGroup& group, int rank, int ranks) {
+std::optional<RankEntry> FlightReader::read_time(const Json& entry, const Called& called,
+                                                 const DumpedGroup& group, int rank, int ranks) {
   const auto ms = entry.find("duration_ms");
-  const std::string state = text_member(entry, "state");
-  if (ms == entry.end() || !ms->is_number() || (!state.empty() && state != "completed")) {
+  if (ms == entry.end() || !ms->is_number() || !is_completed(entry)) {
     ++no_time_;
-    return;
+    return std::nullopt;
   }
-  const std::string called = text_member(entry, "profiling_name");
-  const std::string name = called.substr(called.find(':') + 1);
-  const auto ends = ends_of(name);
-  const bool is_copy = name.starts_with("send ") || name.starts_with("recv ");
-  const std::string operation = is_copy ? "copy" : nccl_operation_in(lower(name));
-  const bool is_known = !operation.empty() && (is_copy || operation != "copy") &&
-                        name.find("barrier") == std::string::npos && (!is_copy || ends);
-  if (!is_known) {
+  if (called.operation.empty()) {
     ++other_;
-    return;
+    return std::nullopt;
   }
   const auto in = tensors_of(entry, "input");
   const auto out = tensors_of(entry, "output");
-  const int64_t bytes = in && out ? message_bytes(operation, in->bytes, out->bytes, ranks) : 0;
+  const int64_t bytes =
+      in && out ? message_bytes(called.operation, in->bytes, out->bytes, ranks) : 0;
   const auto number =
-      whole_member(entry, is_copy ? "p2p_seq_id" : "collective_seq_id", 0, INT64_MAX);
+      whole_member(entry, called.is_copy ? "p2p_seq_id" : "collective_seq_id", 0, INT64_MAX);
   const auto time = measured_time(ms->get<double>() * 1e3);
-  if (bytes == 0) {
-    ++no_size_;
-  } else if (!time || !number) {
-    ++broken_;
-  } else {
-    const std::string& type = in->type.empty() ? out->type : in->type;
-    RankEntry one;
-    one.kind = join_.kind_of({operation, "", type, group.label, is_copy ? 2 : ranks});
-    one.number = static_cast<uint64_t>(*number);
-    one.part = is_copy ? static_cast<uint64_t>(ends->from) << 32U | static_cast<uint64_t>(ends->to)
-                       : occurrences_[{group.label, one.number, called}]++;
-    one.rank = rank;
-    one.size = Bytes(bytes);
-    if (is_copy) one.copied = one.size;
-    one.time = *time;
-    join_.add(one);
+  if (bytes == 0 || !time || !number) {
+    ++(bytes == 0 ? no_size_ : broken_);
+    return std::nullopt;
   }
+  const std::string& type = in->type.empty() ? out->type : in->type;
+  RankEntry one;
+  one.kind = join_.kind_of({called.operation, "", type, group.label, called.is_copy ? 2 : ranks});
+  one.number = static_cast<uint64_t>(*number);
+  one.rank = rank;
+  one.size = Bytes(bytes);
+  one.time = *time;
+  return one;
+}
+
+// The buffer keeps the latest entries: the first call of a group that is numbered 1 is its first
+// one, unless others of the same number may have been before it.
+bool FlightReader::has_all_of(const Json& entry, const std::string& group) {
+  const auto [found, is_new] = whole_groups_.try_emplace(group, true);
+  if (!is_new) return found->second;
+  const auto record = whole_member(entry, "record_id", 0, INT64_MAX);
+  const auto number = whole_member(entry, "p2p_seq_id", 0, INT64_MAX);
+  const bool is_oldest = of_dump_ == 1;
+  found->second = (is_oldest && record) ? *record == 0 : number.value_or(0) <= 1;
+  return found->second;
+}
+
+// What was not measured counts as well: it has its place in the order.
+void FlightReader::add_message(const Json& entry, const Called& called, const DumpedGroup& group,
+                               int rank, const std::optional<RankEntry>& measured) {
+  MessageEnd end;
+  end.is_completed = is_completed(entry);
+  end.is_measured = measured.has_value();
+  if (measured) {
+    end.entry = *measured;
+    end.entry.part =
+        static_cast<uint64_t>(called.ends->from) << 32U | static_cast<uint64_t>(called.ends->to);
+    end.entry.copied = end.entry.size;
+  }
+  messages_.add({group.label, called.ends->from, called.ends->to}, called.name.starts_with("send "),
+                rank, has_all_of(entry, group.label), end);
 }
 
 void FlightReader::read_entry(const Json& entry, int rank, std::optional<int> told_ranks) {
   ++entries_;
+  ++of_dump_;
   const DumpedGroup* const group = entry.is_object() ? groups_.enter(entry, rank) : nullptr;
   if (group == nullptr) {
     ++broken_;
@@ -201,10 +255,18 @@ void FlightReader::read_entry(const Json& entry, int rank, std::optional<int> to
   }
   const int ranks =
       group->ranks.empty() ? told_ranks.value_or(0) : static_cast<int>(group->ranks.size());
-  if (ranks > 0)
-    read_time(entry, *group, rank, ranks);
-  else
+  if (ranks <= 0) {
     ++no_ranks_;
+    return;
+  }
+  const Called called = called_in(entry);
+  std::optional<RankEntry> measured = read_time(entry, called, *group, rank, ranks);
+  if (called.is_copy && called.ends) {
+    add_message(entry, called, *group, rank, measured);
+  } else if (measured) {
+    measured->part = occurrences_[{group->label, measured->number, called.name}]++;
+    join_.add(*measured);
+  }
 }
 
 void FlightReader::read(const MeasuredText& text, int rank) {
@@ -216,12 +278,16 @@ void FlightReader::read(const MeasuredText& text, int rank) {
   const bool is_dump = json.is_object() && json.contains("entries") && is_list(json["entries"]);
   if (!is_dump) root.fail("no dump of the Flight Recorder: it has no list \"entries\"");
   occurrences_.clear();
+  whole_groups_.clear();
+  of_dump_ = 0;
   groups_.begin_dump(json, rank);
   for_each_in(json["entries"], [&](const Json& entry) { read_entry(entry, rank, text.ranks); });
 }
 
 void FlightReader::finish(const std::string& file, Measurement& measurement) {
   std::vector<std::string> missing = groups_.notes();
+  std::vector<std::string> of_messages;
+  messages_.join(join_, of_messages);
   if (join_.empty() && no_time_ > 0) {
     std::string sentence =
         "no completed entry has \"duration_ms\"; set TORCH_NCCL_ENABLE_TIMING=1 in the job that is "
@@ -239,7 +305,8 @@ void FlightReader::finish(const std::string& file, Measurement& measurement) {
   note(no_size_, "sizes or types are missing, or do not fit the number of ranks");
   note(no_ranks_, "the number of ranks is not known; give --ranks");
   note(broken_, "no group, no number, or no time above 0");
-  measurement.notes.insert(measurement.notes.end(), missing.begin(), missing.end());
+  for (const auto& notes : {missing, of_messages})
+    measurement.notes.insert(measurement.notes.end(), notes.begin(), notes.end());
   join_.finish(measurement);
 }
 
