@@ -136,5 +136,63 @@ TEST_CASE("kineto streams: a rank with other gradients is named, whichever file 
   }
 }
 
+// ---- what other collectives take behind the last gradient
+
+const char* const facts_of_shards =
+    R"("Collective name": "allreduce", "In msg nelems": 250000, "Out msg nelems": 250000,)"
+    R"("Group size": 2, "dtype": "Float", "Process Group Name": "2")";
+const char* const facts_of_scattered =
+    R"("Collective name": "_reduce_scatter_base", "In msg nelems": 1000000,)"
+    R"("Out msg nelems": 500000, "Group size": 2, "dtype": "Float", "Process Group Name": "1")";
+
+// Gradients are ready at 13.6 ms; an all-reduce of 0.5 ms comes 1.6 ms later, perhaps behind a
+// reduce-scatter of that time.
+KinetoWriter sharded(bool scatters) {
+  KinetoWriter writer;
+  writer.buckets = {};
+  const int64_t ready_ns = first_kernel_ns + writer.ready_ns(3);
+  std::vector<BesideWork> all;
+  if (scatters)
+    all.push_back({{"kernel", "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(x)", 0, 20, ready_ns,
+                    1'600'000, facts_of_scattered},
+                   2919752,
+                   last_gradient_ns + 50'000});
+  all.push_back({{"kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", 0, 20,
+                  ready_ns + 1'600'000, 500'000, facts_of_shards},
+                 2919752,
+                 last_gradient_ns + 60'000});
+  writer.more_events = in_each_step(writer, all);
+  return writer;
+}
+
+TEST_CASE("kineto streams: a reduce-scatter before the all-reduce of shards is not its time") {
+  const Recording one = recorded(sharded(true));
+  REQUIRE(one.buckets.size() == 1);
+  CHECK(one.exposed == Duration::us(500));
+  CHECK(one.others == Duration::us(1600));
+  CHECK(one.unhidden == Duration::us(2100));
+  CHECK(one.update == Duration::us(50'000 - 13'600 - 500));
+  Duration sum;
+  for (const RecordedPart& part : one.parts) sum += part.time;
+  CHECK(sum == one.iteration);
+}
+
+// The second has a pause in place of the reduce-scatter, which is no waiting for other ranks
+// either: the all-reduce itself took its shortest time.
+TEST_CASE("kineto streams: what is no longer all-reduce is no waiting for other ranks") {
+  for (const bool scatters : {true, false}) {
+    INFO(scatters);
+    const Temporary folder(Temporary::Kind::folder);
+    const std::string file = folder.name() + "/run.json";
+    std::ofstream(file) << sharded(scatters).text();
+    const Ran ran = run_sgdsim({"advise", file});
+    INFO(ran.out);
+    REQUIRE(ran.exit_code == 0);
+    CHECK(contains(ran.out, "an iteration takes at least 47.900 ms"));
+    CHECK(!contains(ran.out, "waiting for other ranks"));
+    CHECK(contains(ran.out, scatters ? "replayed 50.000 ms" : "replayed 48.400 ms"));
+  }
+}
+
 }  // namespace
 }  // namespace sgdsim

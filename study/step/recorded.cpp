@@ -46,12 +46,16 @@ std::string off_text(const Recording& recording, double iteration_us, double exp
          time_text(recording.exposed);
 }
 
-// What of the exposed exchange is waiting for others: it goes beyond the shortest transfers.
+// What of the exposed exchange is waiting for others: it goes beyond the shortest transfers, and
+// the all-reduces themselves took so much longer.
 Duration waiting_of(const RecordedTruth& truth) {
-  const Duration exposed = truth.recorded->recording.exposed;
-  const double waiting_us = exposed.us() - truth.replayed_exposed_us;
+  const Recording& recording = truth.recorded->recording;
+  const double waiting_us = recording.exposed.us() - truth.replayed_exposed_us;
   if (truth.replayed_us <= 0 || waiting_us <= 0) return {};
-  return Duration::ps(static_cast<int64_t>(waiting_us * 1e6));
+  Duration longer;
+  for (const GradientBucket& bucket : recording.buckets)
+    longer += bucket.recorded - bucket.transfer;
+  return std::min(longer, Duration::ps(static_cast<int64_t>(waiting_us * 1e6)));
 }
 
 std::string waiting_text(const RecordedTruth& truth) {
@@ -277,7 +281,8 @@ Fields fields_of(const RecordedTruth& truth) {
       {"exposed_percent", 100 * share_of(recording, exposed_of(recording)),
        "its part of the iteration"},
       {"gradients_exposed_us", recording.exposed.us(),
-       "from the last gradient to the end of the last all-reduce of gradients"},
+       "from the last gradient to the end of the last all-reduce of gradients, but for what other "
+       "collectives take of it"},
       {"others_exposed_us", recording.others.us(), "other collectives while no kernel computes"},
       {"unhidden_us", recording.unhidden.us(),
        "all collectives while no kernel computes, also where the GPU waits for the CPU"},

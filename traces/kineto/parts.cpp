@@ -22,6 +22,18 @@ Activity::Activity(const ProfileRecords& records) : loading_(joined(records.load
   if (records.is_on_host) computing_ = minus(computing_, loading_);
 }
 
+// What other collectives alone do from the last gradient to the end of the last bucket.
+Spans Activity::others_between(int64_t zero_ns, const ProfiledStep& step) const {
+  const Span between{zero_ns + step.last_ready_ns(), zero_ns + step.communicated_ns()};
+  Spans buckets;
+  Spans others;
+  for (const StepMessage& message : step.messages)
+    (message.is_bucket ? buckets : others)
+        .push_back({zero_ns + message.start_ns, zero_ns + message.end_ns});
+  const Spans alone = minus(within(joined(std::move(others)), between), joined(std::move(buckets)));
+  return minus(alone, within(computing_, between));
+}
+
 void Activity::divide(int64_t zero_ns, ProfiledStep& step) const {
   const Span window{zero_ns, zero_ns + step.iteration_ns};
   Spans left = {window};
@@ -32,8 +44,11 @@ void Activity::divide(int64_t zero_ns, ProfiledStep& step) const {
     return taken_ns;
   };
   StepParts& parts = step.parts;
-  if (step.exposed_ns() > 0)
-    parts.exposed_ns = take({{zero_ns + step.last_ready_ns(), zero_ns + step.communicated_ns()}});
+  const Spans others = others_between(zero_ns, step);
+  parts.others_between_ns = length_of(others);
+  if (step.communicated_ns() > step.last_ready_ns())
+    parts.exposed_ns =
+        take(minus({{zero_ns + step.last_ready_ns(), zero_ns + step.communicated_ns()}}, others));
   const Spans computing = within(computing_, window);
   parts.computing_ns = take(computing);
   for (StepMessage& message : step.messages)

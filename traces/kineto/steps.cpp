@@ -344,6 +344,10 @@ int64_t ProfiledStep::communicated_ns() const {
   return end;
 }
 
+int64_t ProfiledStep::exposed_ns() const {
+  return std::max<int64_t>(0, communicated_ns() - last_ready_ns() - parts.others_between_ns);
+}
+
 RankProfile profile_of(ProfileRecords records, bool keep_first) {
   RankProfile profile;
   profile.file = records.file;

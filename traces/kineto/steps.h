@@ -43,11 +43,14 @@ struct StepMessage {
 // They add up to the iteration (parts.h).
 struct StepParts {
   int64_t exposed_ns = 0;  // of the gradients' exchange
+  // Not one of them: of the time from the last gradient to the end of the last bucket, what other
+  // collectives take while no bucket is exchanged and no kernel computes.
+  int64_t others_between_ns = 0;
   int64_t computing_ns = 0;
   int64_t copying_ns = 0;
   int64_t loading_ns = 0;
   int64_t idle_ns = 0;
-  // Not one of them: all that ran of collectives while no kernel computed.
+  // Nor one of them: all that ran of collectives while no kernel computed.
   int64_t unhidden_ns = 0;
 };
 
@@ -72,8 +75,8 @@ struct ProfiledStep {
   std::vector<StepMessage> buckets() const;
   int64_t last_ready_ns() const { return ready_ns.empty() ? 0 : ready_ns.back(); }
   int64_t communicated_ns() const;  // end of the last bucket; of the last gradient if later
-  int64_t exposed_ns() const { return communicated_ns() - last_ready_ns(); }
-  int64_t update_ns() const { return iteration_ns - communicated_ns(); }
+  int64_t exposed_ns() const;       // of the gradients' exchange, once the parts are known
+  int64_t update_ns() const { return iteration_ns - last_ready_ns() - exposed_ns(); }
 };
 
 struct StreamUse {
