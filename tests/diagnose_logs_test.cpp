@@ -208,7 +208,7 @@ TEST_CASE("diagnose logs: refusals") {
   CHECK(holds(ran.log, "--layout"));
 }
 
-// ---- Chakra: one step, in which nodes say what they wait for, and an optimizer of 2 ms
+// ---- Chakra: steps in which nodes say what they wait for, and an optimizer of 2 ms
 
 ChakraNode node(uint64_t id, ChakraType type, uint64_t start_us, uint64_t end_us,
                 std::vector<uint64_t> waits) {
@@ -228,24 +228,33 @@ ChakraNode node(uint64_t id, ChakraType type, uint64_t start_us, uint64_t end_us
   return one;
 }
 
-std::string chakra_text(int rank, bool has_times) {
+constexpr uint64_t chakra_step_us = 27'000;
+
+// A step, whose nodes have these numbers and more.
+void write_chakra_step(std::string& text, int rank, bool has_times, uint64_t at_us, uint64_t id) {
   using enum ChakraType;
-  constexpr uint64_t at_us = 5'000'000;
   const uint64_t forward_us = rank == slow_of_four ? 15'000 : 10'000;
-  std::string text;
-  write_chakra_head(text,
-                    "0.0.4");  // both buckets are of one size: a trace is one step all the same
   for (ChakraNode one :
-       {node(1, compute, at_us, at_us + forward_us, {}),
-        node(2, compute, at_us + forward_us, at_us + forward_us + 5000, {1}),
-        node(3, collective, at_us + forward_us + 5000, at_us + 23'000, {2}),
-        node(4, compute, at_us + forward_us + 5000, at_us + forward_us + 9000, {2}),
-        node(5, collective, at_us + (rank == slow_of_four ? 24'000 : 23'000), at_us + 25'000,
-             {3, 4}),
-        node(6, compute, at_us + 25'000, at_us + 27'000, {5})}) {
+       {node(id + 1, compute, at_us, at_us + forward_us, {}),
+        node(id + 2, compute, at_us + forward_us, at_us + forward_us + 5000, {id + 1}),
+        node(id + 3, collective, at_us + forward_us + 5000, at_us + 23'000, {id + 2}),
+        node(id + 4, compute, at_us + forward_us + 5000, at_us + forward_us + 9000, {id + 2}),
+        node(id + 5, collective, at_us + (rank == slow_of_four ? 24'000 : 23'000), at_us + 25'000,
+             {id + 3, id + 4}),
+        node(id + 6, compute, at_us + 25'000, at_us + chakra_step_us, {id + 5})}) {
     if (!has_times) one.start_us = one.duration_us = 0;
     write_chakra_node(text, one);
   }
+}
+
+std::string chakra_text(int rank, bool has_times, int steps = 1) {
+  std::string text;
+  // Both buckets are of one size: a trace is one step, if not told otherwise.
+  write_chakra_head(text, "0.0.4");
+  for (int step = 0; step < steps; ++step)
+    write_chakra_step(text, rank, has_times,
+                      5'000'000 + static_cast<uint64_t>(step) * chakra_step_us,
+                      static_cast<uint64_t>(step) * 10);
   return text;
 }
 
@@ -259,6 +268,18 @@ TEST_CASE("diagnose logs: traces of Chakra with times") {
   CHECK(answer.work.replicas == 4);
   CHECK(answer.work.steps.size() == 1);
   check_slow_rank(answer, 0.027);
+}
+
+// Of four steps three are whole: each has the optimizer of the one before it at its front.
+TEST_CASE("diagnose logs: steps of a trace of Chakra are cut alike") {
+  const Temporary folder(Temporary::Kind::folder);
+  for (int rank = 0; rank < 4; ++rank)
+    write(folder, "rank" + std::to_string(rank) + "." + std::to_string(rank) + ".et",
+          chakra_text(rank, true, 4));
+  const DiagnoseAnswer answer = answer_of_logs(folder, repeating(2));
+  CHECK(answer.work.steps.size() == 3);
+  check_slow_rank(answer, 0.027);
+  CHECK(has_note(answer, "the first step of a log is left out"));
 }
 
 TEST_CASE("diagnose logs: traces of Chakra without times are for replay") {

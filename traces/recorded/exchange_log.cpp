@@ -261,14 +261,14 @@ class Stepper {
         continue;
       }
       const bool has_before = at > 0 && continued[at];
-      if (has_before || (at == 0 && process.first_ns >= 0)) {
+      if (has_before || (at == 0 && pattern_.is_whole_log)) {
         Step step;
         step.number =
             all[at].number < 0 ? next : (all[at].number - pattern_.number % count_) / count_;
         step.at = at;
         step.start_ns = has_before ? end_before(all, at) : process.first_ns;
         step.end_ns = end_before(all, at + length);
-        if (at + length == all.size()) step.end_ns = std::max(step.end_ns, process.last_ns);
+        if (pattern_.is_whole_log) step.end_ns = std::max(step.end_ns, process.last_ns);
         if (step.start_ns <= all[at].start_ns) result.steps.push_back(step);
       } else {
         ++(at == 0 ? result.first_without_begin : result.others_without_begin);
