@@ -115,6 +115,27 @@ TEST_CASE("kineto streams: copies alone are no step") {
   CHECK(contains(refusal([&] { profile(text); }), "no kernel of a GPU that computes"));
 }
 
+// The writer's annotation of a step on the GPU is 7 ms behind that of the CPU, and as long.
+TEST_CASE("kineto streams: annotations of a step on several streams are one") {
+  KinetoWriter writer;
+  const BesideEvent sooner{"gpu_user_annotation", "ProfilerStep#5", 1, 40, 3'000'000, 10'000'000,
+                           "\"External id\": 1"};
+  const BesideEvent within{"gpu_user_annotation", "ProfilerStep#6", 2, 40, 9'000'000, 10'000'000,
+                           "\"External id\": 1"};
+  writer.more_events = sooner.text() + within.text();
+  const Recording one = recorded(writer);
+  CHECK(one.iteration == Duration::ns(writer.period_ns));
+  const std::string text = writer.text();
+  ByteSource source(text, "f.json");
+  const ProfileRecords records = read_events(source, nullptr);
+  REQUIRE(records.device_windows.size() == 3);
+  for (const StepWindow& window : records.device_windows) {
+    const int64_t begin_ns = first_step_ns + (window.number - 4) * writer.period_ns;
+    CHECK(window.start_ns == begin_ns + (window.number == 5 ? 3'000'000 : 7'000'000));
+    CHECK(window.end_ns == begin_ns + 7'000'000 + writer.period_ns);
+  }
+}
+
 // ---- ranks
 
 TEST_CASE("kineto streams: a rank with other gradients is named, whichever file comes first") {

@@ -243,9 +243,15 @@ void EventCollector::take_step(const EventFields& event, std::vector<StepWindow>
   if (!number) return odd("steps without a number");
   const auto span = span_of(event);
   if (!span) return;
-  for (const StepWindow& window : windows)
-    if (window.number == *number)
+  for (StepWindow& window : windows) {
+    if (window.number != *number) continue;
+    if (&windows != &records_.device_windows)
       throw InputError(records_.file, "ProfilerStep#" + std::to_string(*number) + " occurs twice");
+    // One of each stream: the step is all of them.
+    window.start_ns = std::min(window.start_ns, span->start_ns);
+    window.end_ns = std::max(window.end_ns, span->end_ns);
+    return;
+  }
   keep(windows, {span->start_ns, span->end_ns, *number}, 10'000);
 }
 
