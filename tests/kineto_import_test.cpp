@@ -102,6 +102,23 @@ TEST_CASE("kineto import: standard input and output, and a cluster for the case"
   CHECK(row["predicted_us"].get<double>() == doctest::Approx(11'600 + 8'004 + 1'202 + 34'700));
 }
 
+TEST_CASE("kineto import: a cluster of other ranks than the recording's makes no case") {
+  const Folder folder;
+  const std::string profile = folder.put("run.json", KinetoWriter{}.text());
+  const std::string cluster = folder.put(
+      "cluster.json", R"({"schema": "sgdsim/cluster/1", "shape": "single_switch", "nodes": 16,
+          "nic": {"latency": "0 us", "bandwidth": "1 GBps"}})");
+  const std::string one = folder.file("c.json");
+  const Ran ran =
+      import({profile, "--case", one, "--cluster", cluster, "--out", folder.file("t.json")});
+  CHECK(ran.exit_code == 2);
+  CHECK(contains(ran.log, cluster +
+                              " has 16 workers, and the recording is of 2 ranks that exchange "
+                              "gradients; give a cluster of 2 (nodes times workers per "
+                              "node); no case was written"));
+  CHECK(!std::filesystem::exists(one));
+}
+
 TEST_CASE("kineto import: what is refused, with nothing written") {
   const Folder folder;
   const std::string profile = folder.put("run.json", KinetoWriter{}.text());

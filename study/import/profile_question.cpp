@@ -83,6 +83,18 @@ void check_sizes(const ProfileWords& words) {
   }
 }
 
+// Buckets are played among all workers of a cluster.
+void check_workers(const std::string& cluster, const profiler::Recording& recording) {
+  const int workers = read_cluster_file(cluster).cluster.network.workers();
+  if (workers == recording.group_size) return;
+  const std::string ranks = std::to_string(recording.group_size);
+  throw InputError("--cluster", cluster + " has " + std::to_string(workers) +
+                                    " workers, and the recording is of " + ranks +
+                                    (recording.group_size == 1 ? " rank" : " ranks") +
+                                    " that exchange gradients; give a cluster of " + ranks +
+                                    " (nodes times workers per node)");
+}
+
 }  // namespace
 
 Fields profile_fields(ProfileWords& words) {
@@ -170,7 +182,10 @@ ImportedProfile import_profile(const ProfileWords& words, RecordedProfiles profi
 Json case_of(const ProfileWords& words, const ImportedProfile& imported,
              const std::string& case_file) {
   std::optional<std::string> cluster;
-  if (!words.cluster.empty()) cluster = path_from(case_file, words.cluster);
+  if (!words.cluster.empty()) {
+    check_workers(words.cluster, imported.recording);
+    cluster = path_from(case_file, words.cluster);
+  }
   return replay_case(imported.recording, imported.step, cluster);
 }
 
