@@ -1,8 +1,10 @@
 // `sgdsim import FILE` without a format: the content tells, and what it does not tell is refused.
 #include <doctest/doctest.h>
+#include <fstream>
 
 #include "sim/core/json.h"
 #include "tests/run_program.h"
+#include "traces/chakra.h"
 #include "traces/measurement/registry.h"
 #include "traces/registry.h"
 #include "traces/steps/registry.h"
@@ -53,6 +55,11 @@ TEST_CASE("import: what has no format, or several, is refused with the list of t
       {"a database", "SQLite format 3 StringIds CUPTI_ACTIVITY_KIND_KERNEL",
        "is a recording of Nsight Systems (nsys) or another database, which no command reads; "
        "record the steps with torch.profiler"},
+      {"a table of a database", "Start (ns),Duration (ns),CorrId,Name\n100,200,1,ncclKernel\n",
+       "is a table of Nsight Systems (nsys stats), which no command reads; record the steps with "
+       "torch.profiler"},
+      {"a schedule", "// two ranks\nnum_ranks 2\nrank 0 {\nl1: calc 100\n}\n",
+       "is a schedule in GOAL; `sgdsim replay FILE` simulates it"},
       {"ours", R"({"schema": "sgdsim/measurement/1", "series": []})",
        "is a file of sgdsim already"},
   };
@@ -64,6 +71,30 @@ TEST_CASE("import: what has no format, or several, is refused with the list of t
     CHECK(answer.out.empty());
     CHECK(answer.log.find(file.name() + ": " + row.sentence) != std::string::npos);
   }
+}
+
+TEST_CASE("import, diagnose: what another command reads is said with that command") {
+  const Temporary folder(Temporary::Kind::folder);
+  std::string trace;
+  write_chakra_head(trace, "0.0.4");
+  const std::string one = folder.name() + "/step.0.et";
+  const std::string schedule = folder.name() + "/two.goal";
+  std::ofstream(one, std::ios::binary) << trace;
+  std::ofstream(schedule) << "num_ranks 1\nrank 0 {\nl1: calc 100\n}\n";
+  const std::string of_traces =
+      "is the trace of one rank by Chakra; `sgdsim replay FILE...` simulates those of all ranks, "
+      "and `sgdsim diagnose FOLDER` compares the ranks";
+  for (const char* command : {"import", "diagnose"})
+    for (const auto& [file, sentence] :
+         {std::pair(one, of_traces),
+          std::pair(schedule, std::string("is a schedule in GOAL; `sgdsim replay FILE`"))}) {
+      const Ran answer = call_sgdsim({command, file});
+      INFO(answer.log);
+      CHECK(answer.exit_code == 2);
+      CHECK(answer.log.find(file + ": " + sentence) != std::string::npos);
+    }
+  CHECK(call_sgdsim({"import", folder.name()}).log.find("`sgdsim diagnose FOLDER`") !=
+        std::string::npos);
 }
 
 TEST_CASE("import: files and words that do not go together") {

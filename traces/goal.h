@@ -16,11 +16,15 @@
 
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/work/rank_schedule.h"
 
 namespace sgdsim {
+
+// By its beginning.
+bool is_goal(std::string_view head);
 
 // Reads the file as a stream; "-" is standard input. InputError with the line.
 RankSchedule read_goal(const std::string& file);

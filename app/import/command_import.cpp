@@ -122,7 +122,8 @@ std::string_view format_without_text(const std::string& file) {
   if (of_ranks.empty())
     throw InputError(file,
                      "holds no profile of PyTorch (.json or .json.gz), no log of NCCL's Inspector "
-                     "and no dump of the Flight Recorder; name a file");
+                     "and no dump of the Flight Recorder; name a file (a folder with traces of "
+                     "Chakra is read by `sgdsim diagnose FOLDER`)");
   return of_ranks;
 }
 

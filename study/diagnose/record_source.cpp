@@ -57,6 +57,7 @@ FoundRecord record_in(const std::string& file, const RecordWords& words,
     throw InputError(file, "is the profile of one rank; expected the folder with those of all");
   if (is_nccl_inspector(head))
     throw InputError(file, "is the log of one process; expected the folder with those of all");
+  if (const std::string why = why_unread(head, file); !why.empty()) throw InputError(file, why);
   throw InputError(file, "is no record of training steps; expected " + std::string(record_formats));
 }
 
