@@ -4,6 +4,8 @@
 
 #include "sim/core/error.h"
 #include "study/layout/flat_settings.h"
+#include "study/layout/foreign_layout.h"
+#include "study/layout/layout_files.h"
 #include "tests/texts.h"
 
 namespace sgdsim {
@@ -157,18 +159,78 @@ TEST_CASE("foreign scripts: flags of the command that trains") {
   CHECK(flag_in("CMD=\"torchrun train.py " + tensor + "4\"\necho $CMD\n$CMD",
                 "tensor-model-parallel-size") == "4");
   CHECK(flag_in("run " + tensor + "8 > log 2>&1 " + micro + "2", "micro-batch-size") == "2");
-  // Two that train: as they agree, or not.
+}
+
+// They are compared by the layouts that they give, and lines are those of the calls.
+TEST_CASE("foreign scripts: two commands that train") {
+  const auto layout_of = [](const std::string& script) {
+    const FlatSettings settings = FlatSettings::read("#!/bin/bash\n" + script, "f");
+    return to_text(foreign_layout(settings, {.given = 16}, load_model("llama3.1_8b")).layout);
+  };
   const std::string first = "torchrun pretrain_a.py " + tensor + "8 --lr 1 --save x\n";
-  CHECK(flag_in(first + "torchrun pretrain_a.py " + tensor + "8 --lr 2 --load x",
-                "tensor-model-parallel-size") == "8");
-  for (const std::string& second :
-       std::vector<std::string>{"torchrun pretrain_b.py " + tensor + "4",
-                                "torchrun finetune.py " + tensor + "8 " + micro + "2"})
-    CHECK(holds(refusal_of([&] { flag_in(first + second, "tensor-model-parallel-size"); }),
-                "f: the commands in line 2 and line 3 have flags of a layout, and which of them "
-                "trains is not clear; give the file without the other"));
-  CHECK(holds(refusal_of([&] { flag_in("a " + micro + "1\nb " + micro + "2", "x"); }),
-              "the commands in line 2 and line 3"));
+  for (const std::string& second : std::vector<std::string>{
+           "torchrun pretrain_a.py " + tensor + "8 --lr 2 --load x",
+           "torchrun pretrain_a.py " + tensor + "8 --max-timestep-boundary 2",
+           "torchrun pretrain_b.py " + micro + "1 " + tensor + "8 --split 9,1"})
+    CHECK(layout_of(first + second) == "tp8 dp2 zero0 overlap=off");
+  const auto refused = [](const std::string& lines, const std::string& layouts) {
+    return "f: the commands in line " + lines +
+           " have flags of a layout, and which of them trains is not clear (" + layouts +
+           "); give the file without the other";
+  };
+  const std::string one = "tp8 dp2 zero0 overlap=off";
+  for (const auto& row : std::vector<std::pair<std::string, std::string>>{
+           {"torchrun pretrain_b.py " + tensor + "4", one + ", or tp4 dp4 zero0 overlap=off"},
+           {"torchrun finetune.py " + tensor + "8 " + micro + "2",
+            one + ", or tp8 dp2 mbs2 zero0 overlap=off"},
+           {"torchrun finetune.py " + tensor + "8 --seq-length 64",
+            one + ", or " + one + " with sequences of 64"},
+           {"torchrun finetune.py " + tensor + "3", one + ", or a layout that cannot be read"}})
+    CHECK(holds(refusal_of([&] { layout_of(first + row.first); }),
+                refused("2 and line 3", row.second)));
+  const std::string two = "a " + micro + "1\nb " + micro + "2";
+  CHECK(holds(refusal_of([&] { layout_of(two); }), "the commands in line 2 and line 3"));
+  // Words that are expanded lie in the line of the command, and those of functions where they are
+  // called.
+  const std::string python = "P=python\n\n$P pretrain.py " + micro + "1\n$P pretrain.py " + micro;
+  CHECK(layout_of(python + "1 --a 2") == "dp16 zero0 overlap=off");
+  CHECK(holds(refusal_of([&] { layout_of(python + "2"); }), "in line 4 and line 5"));
+  const std::string called = "f() { python pretrain.py " + micro + "$1; }\n\nf 1\nf ";
+  CHECK(layout_of(called + "1") == "dp16 zero0 overlap=off");
+  CHECK(holds(refusal_of([&] { layout_of(called + "2"); }), "in line 4 and line 5"));
+}
+
+TEST_CASE("foreign scripts: an exit, and what stands behind it") {
+  const auto read = [](const std::string& script) {
+    return foreign_layout(FlatSettings::read("#!/bin/bash\n" + script, "f"), {.given = 16},
+                          load_model("llama3.1_8b"));
+  };
+  // A check that failed: a command with flags before it, which is no training.
+  const std::string train = "torchrun pretrain.py " + tensor + "4\n";
+  const std::string check = "docker pull --quiet x\nif [ -z \"$DATA\" ]; then\n  exit 1\nfi\n";
+  const ForeignLayout checked = read(check + train);
+  CHECK(to_text(checked.layout) == "tp4 dp4 zero0 overlap=off");
+  CHECK_FALSE(has_note(checked, "by exit"));
+  CHECK_FALSE(has_note(read(train + "exit 0\n"), "by exit"));
+  CHECK(has_note(read(train + "exit 0\ntorchrun finetune.py " + tensor + "8"),
+                 "the script ends at line 3, by exit: what stands behind it is not read"));
+  CHECK(holds(refusal_of([&] { read("./train --size 8\nexit\n" + train); }),
+              "; the script ends at line 3, by exit"));
+}
+
+// Words of eval that may differ leave the others as they are.
+TEST_CASE("foreign scripts: eval of words that are known, and others") {
+  const std::string ranks = "for ((i = 1; i < $N; i++)); do R=\"$R $i\"; done\n";
+  check_sizes_of({{ranks + "C=\"run --size 4 --ranks $R\"\neval $C", "4"},
+                  {ranks + "C=\"run --ranks $R --size 4\"\neval $C", "4"},
+                  {ranks + "eval run --size 4 --ranks \"$R\" --y", "4"},
+                  {"if $X; then A=--a; fi\nB=8\neval run $A --size $B", "8"}});
+  for (const std::string& script : {"if $X; then B=2; fi\neval run --size $B",
+                                    "if $X; then B='B=2; C'; fi\neval $B\n"
+                                    "run --size $B"}) {
+    INFO(script);
+    CHECK(holds(refusal_of([&] { flag_in("B=8\n" + script, "size"); }), "is set below an if"));
+  }
 }
 
 TEST_CASE("foreign scripts: flags that a broken line cuts off") {

@@ -150,7 +150,8 @@ TEST_CASE("foreign scripts: functions, loops, sums and exits") {
       {"f() { run --y; }\nf --size 8\nrun --size 2", "2"},
       {"f() { local A=$1; shift; run --size $1 $A; }\nf 4 8", "8"},
       {"f() { B=8; if [ $1 = 4 ]; then return; fi; B=2; }\nf 4\nrun --size $B", "8"},
-      {"f() { run --size 8; exit; }\nf\nrun --size 4", "8"},
+      {"f() { train --size 8; exit; }\nf\nrun --size 4", "8"},
+      {"f() { run --size 8; exit; }\nf\nrun --size 4", "4"},  // nothing has trained before it
       {"f() { if $X; then shift; fi; run --size $1; }\nf 4 8", "$"},
       {"f() { run --size 8; }\nexport -f f", "$"},  // by whom, and with what?
       {"B=1\nfor i in 1 2; do B=$((B * 2)); done\nrun --size $B", "$"},
@@ -167,10 +168,11 @@ TEST_CASE("foreign scripts: functions, loops, sums and exits") {
       {"B=2\nlet \"B = 4\"\nrun --size $B", "$"},
       {"A=2\nB=2\nif ((A == 2)); then run --y; fi\nrun --size $B", "2"},
       {"(cd x; B=4; run --size $B)", "4"},
-      {"A=8\nif [ $A = 8 ]; then run --size 8; exit 0; fi\nrun --size 4", "8"},
+      {"A=8\nif [ $A = 8 ]; then train --size 8; exit 0; fi\nrun --size 4", "8"},
       {"if [ $# -lt 1 ]; then echo usage; exit 1; fi\nrun --size 4", "4"},
       {"cd -- x\nif $X; then exit 1; fi\nrun --size 4", "4"},  // no flag before it
-      {"run --size 8\n(run --y; exit)\nrun --size 4", "4"},
+      {"docker pull --quiet x\nif [ -z \"$D\" ]; then exit 1; fi\nrun --size 4", "4"},
+      {"run --size 8\n(train --y; exit)\nrun --size 4", "4"},
       {"B=8\ncat << EOF\nDon't wait\nEOF\nB=2\nrun --size $B --path 'x'", "2"}};
   for (const auto& row : rows) {
     INFO(row.first);

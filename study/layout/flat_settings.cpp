@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <sstream>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/core/error.h"
@@ -34,11 +36,12 @@ bool has_flags(const std::string& text) {
   return false;
 }
 
-// In YAML there may be other flags, in scripts that it holds.
+// In YAML there may be other flags, in scripts that it holds; and flags may be its names.
 bool has_flags_of_layouts(const std::string& text) {
-  for (const char* flag : {"--tensor-model-parallel-size", "--pipeline-model-parallel-size",
-                           "--context-parallel-size", "--micro-batch-size"})
-    if (text.find(flag) != std::string::npos) return true;
+  for (const std::string flag : {"--tensor-model-parallel-size", "--pipeline-model-parallel-size",
+                                 "--context-parallel-size", "--micro-batch-size"})
+    if (const std::size_t at = text.find(flag); at != std::string::npos)
+      return text.compare(at + flag.size(), 1, ":") != 0;
   return false;
 }
 
@@ -124,35 +127,48 @@ FlatSettings FlatSettings::read(const std::string& text, const std::string& file
       settings.read_tables(yaml_settings(text, file));
       break;
     case Kind::flags:
-      settings.read_flags(text);
+      settings.read_script(text);
       break;
   }
   return settings;
 }
 
-void FlatSettings::read_flags(const std::string& text) {
+void FlatSettings::read_script(const std::string& text) {
   const ShellScript script = shell_script(text, file_);
-  for (std::size_t i = 0; i < script.words.size(); ++i) {
-    if (!script.words[i].is_flag()) continue;
-    ShellWord value = script.words[i];
+  for (const ShellCommand& one : script.others) {
+    FlatSettings other;
+    other.file_ = file_;
+    other.line_ = one.line;
+    other.read_flags(one.words, script.variables);
+    others_.push_back(std::move(other));
+  }
+  read_flags(script.training.words, script.variables);
+  line_ = script.training.line;
+  end_line_ = script.end_line;
+}
+
+void FlatSettings::read_flags(const std::vector<ShellWord>& words,
+                              const std::map<std::string, ShellWord>& variables) {
+  for (const ShellWord& word : words) words_.push_back(word.text);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].is_flag()) continue;
+    ShellWord value = words[i];
     std::string name = value.text.substr(2);
     const std::size_t equals = name.find_first_of("= ");  // or both in quotes: "--size 4"
     std::vector<std::string> all;
     if (equals != std::string::npos) all.push_back(name.substr(equals + 1));
     name = name.substr(0, equals);
     std::replace(name.begin(), name.end(), '_', '-');
-    for (; i + 1 < script.words.size() && !script.words[i + 1].text.empty() &&
-           !script.words[i + 1].is_flag();
-         ++i) {
+    for (; i + 1 < words.size() && !words[i + 1].text.empty() && !words[i + 1].is_flag(); ++i) {
       if (all.empty() && equals == std::string::npos)
-        value.may_differ = value.may_differ || script.words[i + 1].may_differ;
-      all.push_back(script.words[i + 1].text);
+        value.may_differ = value.may_differ || words[i + 1].may_differ;
+      all.push_back(words[i + 1].text);
     }
     value.text = all.empty() ? "true" : all.front();
     set(name, value);
     lists_[name] = all;
   }
-  for (const auto& [name, value] : script.variables)
+  for (const auto& [name, value] : variables)
     if (std::isupper(static_cast<unsigned char>(name.front())) != 0) set(name, value);
 }
 
@@ -164,12 +180,41 @@ void FlatSettings::set(const std::string& name, const ShellWord& word) {
   set(name, word.text, word.line);
 }
 
+namespace {
+
+// Of tables whose members are those of the whole.
+std::size_t whole_prefix(const std::string& name) {
+  for (const std::string_view whole : {"ConfigContainer.", "modules.pre_trainer.overrides."})
+    if (name.starts_with(whole)) return whole.size();
+  return 0;
+}
+
+}  // namespace
+
 void FlatSettings::read_tables(const std::vector<TableSetting>& all) {
-  // Its members are those of the whole.
-  constexpr std::string_view whole = "ConfigContainer.";
   for (const TableSetting& one : all)
-    set(one.name.substr(one.name.starts_with(whole) ? whole.size() : 0), one.value, one.line);
-  if (kind_ == Kind::yaml) resolve_references();
+    set(one.name.substr(whole_prefix(one.name)), one.value, one.line);
+  if (kind_ != Kind::yaml) return;
+  resolve_references();
+  read_arguments();
+}
+
+// "MODEL_ARGS:" of Megatron-LM's tests, below which "--micro-batch-size: 1" is the flag.
+void FlatSettings::read_arguments() {
+  constexpr std::string_view below = "MODEL_ARGS.--";
+  const auto first = values_.lower_bound(std::string(below));
+  if (first == values_.end() || !first->first.starts_with(below)) return;
+  const auto all = std::exchange(values_, {});
+  const auto lines = std::exchange(lines_, {});
+  kind_ = Kind::flags;
+  for (const auto& [name, value] : all) {
+    if (!name.starts_with(below)) continue;
+    std::string text = value;
+    std::erase(text, '\\');  // a shell gets it
+    std::string flag = name.substr(below.size());
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    set(flag, text, lines.at(name));
+  }
 }
 
 void FlatSettings::read_python(const std::string& text, const std::string& recipe) {
@@ -227,6 +272,16 @@ std::string beside_of(const std::string& name, const std::string& reference) {
   return (place.empty() ? "" : place + ".") + reference.substr(dots);
 }
 
+// "${PRIMUS_TP:1}": an environment is not read, but what stands for it is there.
+std::string value_or_usual(const std::string& value) {
+  const std::size_t colon = value.find(':');
+  if (!value.starts_with("${") || value.back() != '}' || colon == std::string::npos) return value;
+  const bool is_variable = std::all_of(
+      value.begin() + 2, value.begin() + static_cast<std::ptrdiff_t>(colon),
+      [](unsigned char c) { return std::isupper(c) != 0 || std::isdigit(c) != 0 || c == '_'; });
+  return is_variable && colon > 2 ? value.substr(colon + 1, value.size() - colon - 2) : value;
+}
+
 }  // namespace
 
 // "${model.micro_batch_size}" of OmegaConf: what stands there. What goes round in a circle stays.
@@ -234,6 +289,7 @@ void FlatSettings::resolve_references() {
   constexpr int most_steps = 10;
   for (auto& [name, value] : values_) {
     std::string place = name;  // where the value stands
+    value = value_or_usual(value);
     for (int step = 0; step < most_steps && value.starts_with("${") && value.back() == '}';
          ++step) {
       const std::string inside = value.substr(2, value.size() - 3);

@@ -41,9 +41,18 @@ class FlatSettings {
   const std::map<std::string, std::string>& values() const { return values_; }
   // Of Python: functions and names that it begins with and that are not in the file.
   const std::set<std::string>& missing() const { return missing_; }
+  // Of scripts: all words of the command that trains, where it stands, others that may train, too,
+  // and where the script ends before its last line (0: nowhere).
+  const std::vector<std::string>& words() const { return words_; }
+  int line() const { return line_; }
+  const std::vector<FlatSettings>& others() const { return others_; }
+  int end_line() const { return end_line_; }
 
  private:
-  void read_flags(const std::string& text);
+  void read_script(const std::string& text);
+  void read_flags(const std::vector<ShellWord>& words,
+                  const std::map<std::string, ShellWord>& variables);
+  void read_arguments();
   void read_tables(const std::vector<TableSetting>& all);
   void resolve_references();
   void read_python(const std::string& text, const std::string& recipe);
@@ -59,6 +68,10 @@ class FlatSettings {
   std::set<std::string> in_branches_;  // of Python and of scripts: set below an if
   std::set<std::string> unknown_;      // and what only running it would tell
   std::set<std::string> missing_;
+  std::vector<std::string> words_;
+  std::vector<FlatSettings> others_;
+  int line_ = 0;
+  int end_line_ = 0;
 };
 
 }  // namespace sgdsim

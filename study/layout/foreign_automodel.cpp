@@ -33,7 +33,7 @@ class AutomodelReader : public ForeignReader {
     if (layout.zero == 3 && layout.micro_batches > 1)
       found_.notes.emplace_back(
           "gradients are taken to be reduced in every micro-batch (defer_fsdp_grad_sync: false)");
-    read_adapters(settings_, found_);
+    read_adapters(settings_, adapters_of_nemo(), found_);
     return found_;
   }
 

@@ -1,5 +1,5 @@
-// Layouts as training programs say them: flags of Megatron-LM, YAML of NeMo, JSON of DeepSpeed,
-// TOML of torchtitan, variables of NVIDIA's scripts for MLPerf.
+// Layouts as training programs say them: flags of Megatron-LM, YAML of NeMo, axolotl and others,
+// JSON of DeepSpeed, TOML of torchtitan, variables of NVIDIA's scripts for MLPerf.
 //
 // What they leave open is the number of GPUs. Settings that change how a step is laid out and that
 // are not modelled are refused by name; all others are passed over.

@@ -74,11 +74,27 @@ class ForeignReader {
     const int64_t of_replica = layout.tensor * layout.pipeline * layout.context;
     if (gpus == 0)
       throw InputError(settings_.file(), "it does not say on how many GPUs; give --gpus");
+    const bool is_script = settings_.kind() == FlatSettings::Kind::flags;
+    if (is_script && gpus_.given == 0 && in_file == 0)
+      found_.notes.push_back("GPUs: those of the cluster, " + std::to_string(gpus) +
+                             ", because the script names none; --gpus says how many");
     if (gpus % of_replica != 0)
       throw InputError(settings_.file(), "tp x pp x cp is " + std::to_string(of_replica) +
                                              ", by which " + std::to_string(gpus) +
                                              " GPUs do not divide");
     return gpus / of_replica;
+  }
+  // Shards times copies of them; of all GPUs where nobody says how many shards.
+  int64_t replicas_of_shards(const SettingNames& shards, int64_t copies) {
+    const auto sharded = whole_if_positive(shards);
+    Layout& layout = found_.layout;
+    layout.replicas = sharded ? *sharded * copies : replicas();
+    check_size();
+    if (sharded && gpus_.given > 0 && layout.replicas != replicas())
+      settings_.fail(name_of(shards), "with " + std::to_string(layout.replicas) +
+                                          " replicas there are " + std::to_string(layout.gpus()) +
+                                          " GPUs, but --gpus is " + std::to_string(gpus_.given));
+    return layout.replicas;
   }
   int64_t gpus_in_all(const SettingNames& nodes, const SettingNames& per_node) {
     const auto gpus = product_up_to(most_gpus, {size(nodes), size(per_node)});
@@ -137,14 +153,29 @@ class ForeignReader {
   ForeignLayout found_;
 };
 
-// Settings that change a step, and that no word of a layout says, as notes.
-void note_unpriced(const FlatSettings& settings, ForeignLayout& found);
+// Settings that change a step, and that no word of a layout says, as notes; and sizes of a model
+// other than the one that is priced.
+void note_unpriced(const FlatSettings& settings, const Transformer& model, ForeignLayout& found);
 
+// Of one program each.
 ForeignLayout layout_of_torchtitan(const FlatSettings& settings, const GpuCount& gpus,
                                    const Transformer& model);
 ForeignLayout layout_of_deepspeed(const FlatSettings& settings, const GpuCount& gpus,
                                   const Transformer& model);
 ForeignLayout layout_of_automodel(const FlatSettings& settings, const GpuCount& gpus,
                                   const Transformer& model);
+ForeignLayout layout_of_megatron(const FlatSettings& settings, const GpuCount& gpus,
+                                 const Transformer& model);
+ForeignLayout layout_of_mlperf(const FlatSettings& settings, const GpuCount& gpus,
+                               const Transformer& model);
+ForeignLayout layout_of_axolotl(const FlatSettings& settings, const GpuCount& gpus,
+                                const Transformer& model);
+ForeignLayout layout_of_litgpt(const FlatSettings& settings, const GpuCount& gpus,
+                               const Transformer& model);
+ForeignLayout layout_of_nanotron(const FlatSettings& settings, const GpuCount& gpus,
+                                 const Transformer& model);
+// "NeMo", "Megatron-Bridge", "Megatron-LM" or "LLaMA-Factory", which have the same names.
+ForeignLayout layout_of_nemo(const std::string& program, const FlatSettings& settings,
+                             const GpuCount& gpus, const Transformer& model);
 
 }  // namespace sgdsim

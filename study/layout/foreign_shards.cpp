@@ -34,6 +34,12 @@ int zero_of_strategy(const FlatSettings& settings) {
   settings.fail(name, unknown_name("strategy", strategy, {"full", "grad", "hybrid"}));
 }
 
+// Modules of Megatron-LM itself: those of mcore always write scores, older ones without a flag.
+bool has_local_attention(const FlatSettings& settings) {
+  return settings.find("transformer-impl").value_or("") == "local" &&
+         (!is_on(settings, {"use-flash-attn"}) || is_on(settings, {"use-mcore-models"}));
+}
+
 }  // namespace
 
 std::optional<int> zero_of_torch(const FlatSettings& settings) {
@@ -58,9 +64,9 @@ bool keeps_torch_weights(const FlatSettings& settings) {
 bool writes_scores(const FlatSettings& settings) {
   const auto name = named_of(settings, {"attention-backend", "model.attention_backend",
                                         "ARGS.attention_backend", "attention_backend"});
-  if (!name) return false;
-  const std::string value = *settings.find(*name);
+  const std::string value = name ? *settings.find(*name) : "auto";
   const std::string backend = value.substr(value.rfind('.') + 1);
+  if (backend == "auto") return has_local_attention(settings);
   return backend == "unfused" || backend == "local";
 }
 

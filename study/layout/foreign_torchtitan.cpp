@@ -204,16 +204,7 @@ class TorchtitanReader : public ForeignReader {
   void shard(const TitanNames& shards, const TitanNames& copies) {
     Layout& layout = found_.layout;
     const int64_t copied = size(copies);
-    const auto sharded = whole_if_positive(shards);
-    const int64_t all = sharded ? *sharded * copied : replicas();
-    layout.replicas = all;
-    check_size();
-    if (sharded && gpus_.given > 0 && all != replicas())
-      settings_.fail(name_of(shards),
-                     "with " + std::to_string(all) + " replicas there are " +
-                         std::to_string(all * layout.tensor * layout.pipeline * layout.context) +
-                         " GPUs, but --gpus is " + std::to_string(gpus_.given));
-    const bool is_sharded = all > copied || layout.context > 1;
+    const bool is_sharded = replicas_of_shards(shards, copied) > copied || layout.context > 1;
     layout.zero = is_sharded ? 3 : 0;
     if (is_sharded) layout.shard_copies = copied;
   }

@@ -1,4 +1,4 @@
-// Keys of NeMo 1 (model.peft), of Megatron-Bridge (peft) and of NeMo AutoModel (peft).
+// Names differ from program to program: NeMo 1 has model.peft, Megatron-Bridge and AutoModel peft.
 #include "study/layout/foreign_tuning.h"
 
 #include <algorithm>
@@ -8,32 +8,28 @@
 namespace sgdsim {
 namespace {
 
-constexpr int64_t usual_rank = 32;  // of LoRA in NeMo and in Megatron-Bridge
-
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
 }
 
-const std::vector<std::string> ranks = {"peft.dim", "model.peft.dim",
-                                        "model.peft.lora_tuning.adapter_dim",
-                                        "peft.lora_tuning.adapter_dim"};
-
 // Whether there are adapters: by the name of the method, or by their rank.
-bool has_adapters(const FlatSettings& settings) {
-  for (const char* name :
-       {"model.peft.peft_scheme", "peft.peft_scheme", "peft_scheme", "peft._target_", "peft"}) {
+bool has_adapters(const FlatSettings& settings, const AdapterNames& names) {
+  bool is_none = false;
+  for (const std::string& name : names.methods) {
     const auto value = settings.find(name);
-    if (!value || lower(*value) == "none") continue;
+    if (!value) continue;
     const std::string method = lower(*value);
-    const bool is_lora = method.find("lora") != std::string::npos;
+    is_none = is_none || method == "none" || method == "full" || method == "false";
+    if (is_none) continue;
+    const bool is_lora = method.find("lora") != std::string::npos || method == "true";
     // A function that does not say which, and a rank that does.
-    const bool is_call = method.find('(') != std::string::npos && settings.find_any(ranks);
+    const bool is_call = method.find('(') != std::string::npos && settings.find_any(names.ranks);
     if (method.find("dora") != std::string::npos || (!is_lora && !is_call))
       settings.fail(name, "is not modelled; lora is");
     return true;
   }
-  return settings.find_any(ranks).has_value();
+  return !is_none && settings.find_any(names.ranks).has_value();
 }
 
 bool has_part(const std::string& module, const std::vector<const char*>& parts) {
@@ -42,14 +38,15 @@ bool has_part(const std::string& module, const std::vector<const char*>& parts) 
 }
 
 // Of the matrices with adapters: those of attention, of the MLP, or all. A part of either is none.
-void read_products(const FlatSettings& settings, Lora& lora) {
-  for (const char* name : {"peft.target_modules", "model.peft.lora_tuning.target_modules",
-                           "peft.lora_tuning.target_modules", "model.peft.target_modules"}) {
+void read_products(const FlatSettings& settings, const std::vector<std::string>& names,
+                   Lora& lora) {
+  for (const std::string& name : names) {
     const auto modules = settings.list(name);
     if (!modules) continue;
     std::array<bool, 4> has{};  // inputs and output of attention, of the MLP
     for (const std::string& module : *modules) {
-      if (module == "all" || module == "*" || module == "*_proj") has = {true, true, true, true};
+      for (const char* all : {"all", "*", "*_proj", "all-linear", "moe_language_all"})
+        if (module == all) has = {true, true, true, true};
       if (module == "attention_all") has[0] = has[1] = true;
       if (module == "mlp_all") has[2] = has[3] = true;
       if (has_part(module, {"qkv", "q_proj"})) has[0] = true;
@@ -67,21 +64,72 @@ void read_products(const FlatSettings& settings, Lora& lora) {
   }
 }
 
+// QLoRA: how frozen matrices are kept.
+void read_frozen(const FlatSettings& settings, const AdapterNames& names, Lora& lora) {
+  for (const std::string& name : names.methods)
+    if (lower(settings.find(name).value_or("")).find("qlora") != std::string::npos)
+      lora.frozen = FrozenFormat::nf4;
+  for (const std::string& name : names.bits) {
+    const auto value = settings.find(name);
+    if (!value || lower(*value) == "false") continue;
+    if (*value != "4" && !name.ends_with("4bit"))
+      settings.fail(name, "is not modelled: frozen weights of 4 bits are, and of 16");
+    lora.frozen = FrozenFormat::nf4;
+  }
+}
+
 }  // namespace
 
-void read_adapters(const FlatSettings& settings, ForeignLayout& found) {
-  if (!has_adapters(settings)) return;
+AdapterNames adapters_of_nemo() {
+  return {.methods = {"model.peft.peft_scheme", "peft.peft_scheme", "peft_scheme", "peft._target_",
+                      "peft"},
+          .ranks = {"peft.dim", "model.peft.dim", "model.peft.lora_tuning.adapter_dim",
+                    "peft.lora_tuning.adapter_dim"},
+          .targets = {"peft.target_modules", "model.peft.lora_tuning.target_modules",
+                      "peft.lora_tuning.target_modules", "model.peft.target_modules"},
+          .usual_rank = 32};
+}
+
+AdapterNames adapters_of_axolotl() {
+  return {.methods = {"adapter"},
+          .ranks = {"lora_r"},
+          .targets = {"lora_target_modules"},
+          .bits = {"load_in_4bit", "load_in_8bit"}};
+}
+
+AdapterNames adapters_of_factory() {
+  return {.methods = {"finetuning_type"},
+          .ranks = {"lora_rank"},
+          .targets = {"lora_target"},
+          .bits = {"quantization_bit"}};
+}
+
+AdapterNames adapters_of_swift() {
+  return {.methods = {"train-type", "tuner-type"},
+          .ranks = {"lora-rank"},
+          .targets = {"target-modules"}};
+}
+
+AdapterNames adapters_of_slime() {
+  return {.methods = {"use-lora"},
+          .ranks = {"lora-rank"},
+          .targets = {"lora-target-preset", "target-modules"}};
+}
+
+void read_adapters(const FlatSettings& settings, const AdapterNames& names, ForeignLayout& found) {
+  if (!has_adapters(settings, names)) return;
   Lora& lora = found.layout.lora;
-  lora.rank = usual_rank;
-  if (const auto rank = settings.find_any(ranks)) {
-    const auto name = std::find_if(ranks.begin(), ranks.end(),
+  lora.rank = names.usual_rank;
+  if (const auto rank = settings.find_any(names.ranks)) {
+    const auto name = std::find_if(names.ranks.begin(), names.ranks.end(),
                                    [&](const auto& one) { return settings.find(one).has_value(); });
     lora.rank = settings.whole(*name, *rank, 1, most_lora_rank);
   } else {
-    found.notes.push_back("the rank of adapters is taken to be " + std::to_string(usual_rank) +
-                          ", as where nothing is said");
+    found.notes.push_back("the rank of adapters is taken to be " +
+                          std::to_string(names.usual_rank) + ", as where nothing is said");
   }
-  read_products(settings, lora);
+  read_products(settings, names.targets, lora);
+  read_frozen(settings, names, lora);
   found.notes.emplace_back(
       "adapters of matrices that lie side by side are counted as one pair for each");
 }

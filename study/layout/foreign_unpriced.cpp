@@ -16,8 +16,10 @@ struct Unpriced {
 
 constexpr const char* numbers = "is not taken over; --precision fp8 or nvfp4 prices products so";
 constexpr const char* quantized = "is not priced: what is exchanged keeps its bytes";
+constexpr const char* states =
+    "is not taken over: states of the optimizer are taken to be those of Adam in float32";
 
-constexpr std::array<Unpriced, 11> unpriced = {{
+constexpr std::array<Unpriced, 22> unpriced = {{
     {"use_tp_pp_dp_mapping", "", "is not modelled: replicas lie nearer to each other than stages"},
     {"overlap_moe_expert_parallel_comm", "",
      "is not priced: exchanges of experts wait for no other micro-batch, and hide under none"},
@@ -30,35 +32,86 @@ constexpr std::array<Unpriced, 11> unpriced = {{
     {"mixed_precision", "fp8", numbers},
     {"mixed_precision", "fp4", numbers},
     {"converters", "fp8", numbers},
+    {"use_precision_aware_optimizer", "", states},
+    {"exp_avg_dtype", "", states},
+    {"exp_avg_sq_dtype", "", states},
+    {"optimizer", "sgd", states},
+    {"optimizer", "muon", states},
+    {"optimizer", "lion", states},
+    {"optimizer", "adafactor", states},
+    {"optimizer", "8bit", states},
+    {"optimizer", "4bit", states},
+    {"hybrid_context_parallel", "",
+     "is not modelled: all sequences are taken to be split alike, whatever their length"},
+    {"early_step_in_backward", "",
+     "is not modelled: gradients are kept until the end of the step, when the optimizer runs"},
 }};
 
+std::string in_lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// Variables of scripts have the same names in capitals.
 std::string last_of(const std::string& name) {
-  std::string last = name.substr(name.rfind('.') + 1);
+  std::string last = in_lower(name.substr(name.rfind('.') + 1));
   std::replace(last.begin(), last.end(), '-', '_');
   return last;
 }
 
 bool is_no(const std::string& value) {
-  for (const char* no : {"", "false", "False", "0", "null", "~", "None", "none", "no", "off"})
-    if (value == no) return true;
+  for (const char* no :
+       {"", "false", "0", "null", "~", "none", "no", "off", "fp32", "float32", "torch.float32"})
+    if (in_lower(value) == no) return true;
   return false;
 }
 
 // float8 of torchtitan is fp8, too.
-std::string plainly(std::string value) {
-  for (char& c : value) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+std::string plainly(const std::string& text) {
+  std::string value = in_lower(text);
   const std::size_t place = value.find("float8");
   return place == std::string::npos ? value : value.replace(place, 6, "fp8");
 }
 
+// Nothing where the setting changes no step.
+const char* sentence_on(const std::string& name, const std::string& value) {
+  const auto is_it = [&](const Unpriced& one) {
+    return last_of(name) == one.name && plainly(value).find(one.value) != std::string::npos;
+  };
+  const auto one =
+      is_no(value) ? unpriced.end() : std::find_if(unpriced.begin(), unpriced.end(), is_it);
+  return one == unpriced.end() ? nullptr : one->sentence;
+}
+
+// A size of the model as the file has it, which a layout does not say.
+void note_size(const FlatSettings& settings, std::initializer_list<const char*> names, int64_t size,
+               ForeignLayout& found) {
+  for (const char* name : names) {
+    const auto value = settings.values().find(name);
+    if (value == settings.values().end() || value->second == std::to_string(size)) continue;
+    const std::string& text = value->second;
+    const bool is_number = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+    if (is_number)
+      found.notes.push_back(std::string(name) + " is " + text +
+                            ", but the model that is priced has " + std::to_string(size) +
+                            ", which counts");
+  }
+}
+
 }  // namespace
 
-void note_unpriced(const FlatSettings& settings, ForeignLayout& found) {
-  for (const auto& [name, value] : settings.values())
-    for (const Unpriced& one : unpriced)
-      if (last_of(name) == one.name && !is_no(value) &&
-          plainly(value).find(one.value) != std::string::npos)
-        found.notes.push_back(name + " " + one.sentence);
+void note_unpriced(const FlatSettings& settings, const Transformer& model, ForeignLayout& found) {
+  for (const auto& setting : settings.values())
+    if (const char* sentence = sentence_on(setting.first, setting.second); sentence != nullptr)
+      found.notes.push_back(setting.first + " " + sentence);
+  note_size(settings,
+            {"num-layers", "num_layers", "model.num_layers", "language_model.num_layers",
+             "model.n_layer", "model.model_config.num_hidden_layers"},
+            model.layers, found);
+  note_size(settings,
+            {"hidden-size", "hidden_size", "model.hidden_size", "language_model.hidden_size",
+             "model.n_embd", "model.model_config.hidden_size"},
+            model.hidden, found);
 }
 
 }  // namespace sgdsim

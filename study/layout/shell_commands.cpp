@@ -142,26 +142,43 @@ bool is_sure(const ShellList& command) { return !command.front().may_differ; }
 // "--a 1", or "- --a" of a list of YAML.
 bool begins_with_flag(const ShellList& command) { return command.front().text.starts_with("-"); }
 
-[[noreturn]] void refuse_two(const ShellList& a, const ShellList& b, const std::string& file) {
-  throw InputError(file, "the commands in line " + std::to_string(a.front().line) + " and line " +
-                             std::to_string(b.front().line) +
-                             " have flags of a layout, and which of them trains is not clear; give "
-                             "the file without the other");
+// Where it ends is where it was called.
+ShellCommand as_command(const ShellList& words) {
+  return {words, words.empty() ? 0 : words.back().line};
 }
 
-ShellList training_of(const std::vector<ShellList>& commands, const std::string& file) {
-  const auto sure = those(commands, is_sure);
-  for (const ShellList& other : sure)
-    if (step_words(other) != step_words(sure.front())) refuse_two(sure.front(), other, file);
-  return joined_words(commands);
-}
+constexpr std::size_t most_trainings = 100;  // of different flags
 
-}  // namespace
+// Each kind of those that are sure, with those that are not, in their order.
+std::vector<ShellCommand> trainings_of(const std::vector<ShellList>& commands,
+                                       const std::string& file) {
+  std::vector<std::vector<std::string>> kinds;
+  for (const ShellList& one : those(commands, is_sure))
+    if (std::find(kinds.begin(), kinds.end(), step_words(one)) == kinds.end())
+      kinds.push_back(step_words(one));
+  if (kinds.size() > most_trainings)
+    throw InputError(file, "it has more than " + std::to_string(most_trainings) +
+                               " commands with flags of a layout; give it with one of them");
+  if (kinds.empty()) return {as_command(joined_words(commands))};
+  std::vector<ShellCommand> all;
+  for (const auto& kind : kinds)
+    all.push_back(as_command(joined_words(those(commands, [&](const ShellList& one) {
+      return !is_sure(one) || step_words(one) == kind;
+    }))));
+  return all;
+}
 
 bool is_launch(const ShellList& command) { return has_flag(command) && !is_tool(command); }
 
-ShellList words_that_count(const ShellList& words, const ShellList& assigned,
-                           const std::string& file) {
+}  // namespace
+
+bool is_training(const ShellList& command) {
+  return is_launch(command) &&
+         (has_layout_flag(command) || purpose_of(command) == Purpose::training);
+}
+
+std::vector<ShellCommand> commands_that_count(const ShellList& words, const ShellList& assigned,
+                                              const std::string& file) {
   const auto all = those(split_commands(words), has_flag);
   auto programs = those(all, is_launch);
   const auto trains = [](const ShellList& one) { return purpose_of(one) == Purpose::training; };
@@ -173,17 +190,18 @@ ShellList words_that_count(const ShellList& words, const ShellList& assigned,
   }
   if (const auto with_layout = those(programs, has_layout_flag); !with_layout.empty()) {
     // Of a file of flags alone, or of YAML, lines are no commands.
-    if (std::any_of(with_layout.begin(), with_layout.end(), begins_with_flag)) return words;
+    if (std::any_of(with_layout.begin(), with_layout.end(), begins_with_flag))
+      return {as_command(words)};
     const auto some = those(with_layout, may_train);
-    return training_of(some.empty() ? with_layout : some, file);
+    return trainings_of(some.empty() ? with_layout : some, file);
   }
-  if (!programs.empty()) return joined_words(programs);
+  if (!programs.empty()) return {as_command(joined_words(programs))};
   // A launch that is only printed.
   const auto printed = those(all, [](const ShellList& one) {
     return has_layout_flag(one) && program_in(one) != one.front().text;
   });
-  if (!printed.empty()) return training_of(printed, file);
-  return has_flag(assigned) ? assigned : words;
+  if (!printed.empty()) return trainings_of(printed, file);
+  return {as_command(has_flag(assigned) ? assigned : words)};
 }
 
 }  // namespace sgdsim

@@ -2,17 +2,18 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "study/layout/shell_variables.h"
 
 namespace sgdsim {
 
-// The words that count: of the command that trains; where no command has flags, of `assigned`.
-// InputError names the file, and the lines where two commands train in different ways.
-ShellList words_that_count(const ShellList& words, const ShellList& assigned,
-                           const std::string& file);
+// The command that trains first, and others that may train and have other flags. Where no command
+// has flags, the words of `assigned`. InputError names the file.
+std::vector<ShellCommand> commands_that_count(const ShellList& words, const ShellList& assigned,
+                                              const std::string& file);
 
-// Whether it has flags, and is none of the tools for texts and files that a shell has.
-bool is_launch(const ShellList& command);
+// Whether it has flags and trains: by its name, or by flags of a layout.
+bool is_training(const ShellList& command);
 
 }  // namespace sgdsim

@@ -19,6 +19,8 @@ std::size_t end_of_redirection(const ShellToken& token) {
   return std::min(token.text.find_first_not_of("<>&|", sign), token.text.size());
 }
 
+std::string unsure_name(std::size_t number) { return "__unsure" + std::to_string(number); }
+
 }  // namespace
 
 void ShellReader::back_to(const Outside& before) {
@@ -104,6 +106,7 @@ std::string ShellReader::separators(std::size_t from) const {
 }
 
 void ShellReader::take_words() {
+  const int line = calls_ > 0 ? call_line_ : line_here();
   for (; is_word(); ++at_) {
     if (tokens_[at_].is_here) continue;
     if (const std::size_t end = end_of_redirection(tokens_[at_]); end != std::string::npos) {
@@ -113,7 +116,7 @@ void ShellReader::take_words() {
     }
     append(words_, words_of(tokens_[at_]));
   }
-  words_.push_back({"", line_here(), false, true});
+  words_.push_back({"", line, false, true});
 }
 
 ShellList ShellReader::words_from(std::size_t begin) const {
@@ -148,6 +151,65 @@ void ShellReader::refuse_flag(const ShellWord& flag, int line) const {
 void ShellReader::forget_changes(const std::string& text) {
   if (mode_ == Mode::skip) return;
   for (const std::string& name : shell_changes(text)) forget_value(name, line_here());
+}
+
+Known ShellReader::declare() {
+  bool is_local = calls_ > 0 && !is_at({"export", "readonly"});
+  for (++at_; !is_end() && tokens_[at_].text.starts_with("-"); ++at_)
+    is_local = is_local && tokens_[at_].text.find('g') == std::string::npos;
+  for (; is_word(); ++at_) {
+    const ShellToken& token = tokens_[at_];
+    const std::string name = token.text.substr(0, token.text.find_first_of("+="));
+    if (is_local && mode_ != Mode::skip) locals_.push_back(kept(name));
+    if (!assign() && is_local && mode_ != Mode::skip) unset(name, token.line);
+  }
+  return true;
+}
+
+Known ShellReader::test() {
+  std::vector<std::string> words;
+  for (++at_; is_word(); ++at_)
+    if (!is_at({"]", "]]"})) words.push_back(known_text(tokens_[at_].text));
+  return shell_test(words);
+}
+
+void ShellReader::leave(bool is_exit, int line) {
+  if (is_exit && !has_trained_) return;
+  if (is_exit && mode_ == Mode::run) exit_line_ = line;
+  rest_ = mode_ == Mode::run ? Mode::skip : std::max(rest_, Mode::may_run);
+  mode_ = std::max(mode_, rest_);
+  if (is_exit) exit_ = rest_;
+}
+
+Known ShellReader::skipped(std::size_t from) {
+  const auto is_flag = [](const ShellToken& one) { return one.text.starts_with("--"); };
+  const Tokens command = tokens_.subspan(from, at_ - from);
+  is_cut_ =
+      is_cut_ || (exit_ == Mode::skip && std::any_of(command.begin(), command.end(), is_flag));
+  return {};
+}
+
+ShellText ShellReader::text_for_eval(const ShellList& words, int line) {
+  const auto may_differ = [](const ShellWord& word) { return word.may_differ; };
+  const auto changes = [](const ShellWord& word) {
+    return word.may_differ && (word.text.find_first_of(";&|()<>\n'\"`\\") != std::string::npos ||
+                               target_of({word.text, 0}));
+  };
+  const bool is_sure = std::none_of(words.begin(), words.end(), may_differ);
+  if (is_sure || words.front().may_differ || std::any_of(words.begin(), words.end(), changes))
+    return {text_of(words), line, !is_sure};
+  std::string text;
+  for (const ShellWord& word : words) {
+    const std::string name = unsure_name(unsure_words_);
+    if (word.may_differ) variables_.all[name] = word;
+    if (word.may_differ) ++unsure_words_;
+    text += (word.may_differ ? "$" + name : word.text) + ' ';
+  }
+  return {text, line, false};
+}
+
+void ShellReader::forget_stand_ins(std::size_t before) {
+  while (unsure_words_ > before) variables_.all.erase(unsure_name(--unsure_words_));
 }
 
 void ShellReader::bind_given() {

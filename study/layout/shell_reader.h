@@ -7,6 +7,7 @@
 #include <string>
 
 #include "study/layout/shell_builtins.h"
+#include "study/layout/shell_tests.h"
 #include "study/layout/shell_texts.h"
 
 namespace sgdsim {
@@ -64,6 +65,20 @@ class ShellReader : public ShellBuiltins {
   // What "((A *= 2))" changes is not known behind it.
   void forget_changes(const std::string& text);
 
+  // "local A=1", "export A".
+  Known declare();
+  // "[ $A = 1 ]".
+  Known test();
+  // Behind a command that trains. Before one, it is the end of a check that failed, as of
+  // arguments.
+  void leave(bool is_exit, int line);
+  // Behind an exit flags are looked for, which are not read.
+  Known skipped(std::size_t from);
+  // Words of a command that may differ stand as variables, so that the others stay known. Others
+  // than words may change what is run.
+  ShellText text_for_eval(const ShellList& words, int line);
+  void forget_stand_ins(std::size_t before);
+
   // "$1", "$#" and "$@" of a function; of the script itself, which nobody gives arguments, those
   // of "set --".
   void bind_given();
@@ -73,12 +88,17 @@ class ShellReader : public ShellBuiltins {
   Tokens tokens_;  // of the text that is followed now
   std::size_t at_ = 0;
   ShellList words_;
-  bool has_flags_ = false;  // a command had some
-  ShellList given_;         // to the function that runs, or by "set --"
+  bool has_trained_ = false;  // a command did
+  ShellList given_;           // to the function that runs, or by "set --"
   bool is_given_ = false;
   int calls_ = 0;
-  Mode rest_ = Mode::run;  // of what stands behind an exit, or a return in its function
-  Mode exit_ = Mode::run;  // behind an exit
+  std::vector<Kept> locals_;  // what they stand before
+  bool is_cut_ = false;       // flags stand behind an exit
+  int exit_line_ = 0;
+  std::size_t unsure_words_ = 0;  // of texts for eval
+  int call_line_ = 0;             // where the outermost function is called
+  Mode rest_ = Mode::run;         // of what stands behind an exit, or a return in its function
+  Mode exit_ = Mode::run;         // behind an exit
 };
 
 }  // namespace sgdsim

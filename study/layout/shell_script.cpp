@@ -30,17 +30,24 @@ class Script : public ShellReader {
     while (!is_end()) list({});
     // Others may call what this file only defines.
     for (auto& one : functions_)
-      if (!one.second.is_called) where(std::nullopt, [&] { enter(one.second, {}); });
+      if (!one.second.is_called)
+        where(std::nullopt, [&] { enter(one.second, {}, one.second.line); });
   }
   ShellScript take() {
     for (const auto& [name, word] : for_programs_) variables_.all.insert({name, word});
-    return {words_that_count(words_, assigned_, file_), std::move(variables_.all)};
+    auto all = commands_that_count(words_, assigned_, file_);
+    ShellScript script{std::move(all.front()), {}, std::move(variables_.all)};
+    script.others.assign(std::make_move_iterator(all.begin() + 1),
+                         std::make_move_iterator(all.end()));
+    if (exit_ == Mode::skip && is_cut_) script.end_line = exit_line_;
+    return script;
   }
 
  private:
   struct Function {
     Tokens tokens = {};
     std::size_t body = 0;  // where it begins
+    int line = 0;
     bool is_called = false;
   };
   static constexpr int deepest = 100;
@@ -155,11 +162,11 @@ class Script : public ShellReader {
     const std::string name = tokens_[at_++].text;
     if (is_sign("(") && at_ + 1 < tokens_.size() && tokens_[at_ + 1].is(")")) at_ += 2;
     while (is_sign("\n")) ++at_;
-    if (mode_ != Mode::skip) functions_[name] = {tokens_, at_};
+    if (mode_ != Mode::skip) functions_[name] = {tokens_, at_, line_here()};
     where(false, [&] { command(); });
     return true;
   }
-  void enter(Function& function, const ShellList& given) {
+  void enter(Function& function, const ShellList& given, int line) {
     function.is_called = true;
     count(calls_ == deepest_calls ? most_steps + 1 : given.size());
     const std::size_t back = std::exchange(at_, function.body);
@@ -167,7 +174,7 @@ class Script : public ShellReader {
     const ShellList outer = std::exchange(given_, given);
     const auto before = std::pair(mode_, rest_);
     const std::size_t locals = locals_.size();
-    ++calls_;
+    if (calls_++ == 0) call_line_ = line;
     bind_given();
     command();
     --calls_;
@@ -262,18 +269,6 @@ class Script : public ShellReader {
     take_words();
     return true;
   }
-  Known declare() {
-    bool is_local = calls_ > 0 && !is_at({"export", "readonly"});
-    for (++at_; !is_end() && tokens_[at_].text.starts_with("-"); ++at_)
-      is_local = is_local && tokens_[at_].text.find('g') == std::string::npos;
-    for (; is_word(); ++at_) {
-      const ShellToken& token = tokens_[at_];
-      const std::string name = token.text.substr(0, token.text.find_first_of("+="));
-      if (is_local && mode_ != Mode::skip) locals_.push_back(kept(name));
-      if (!assign() && is_local && mode_ != Mode::skip) unset(name, token.line);
-    }
-    return true;
-  }
   // They hold for what the command runs, and not for its own words.
   template <class F>
   void with_assignments(std::size_t from, std::size_t to, const F& f) {
@@ -296,13 +291,13 @@ class Script : public ShellReader {
     const std::size_t begin = words_.size();
     is_program_ = true;
     take_words();
-    if (mode_ == Mode::skip) return {};
+    if (mode_ == Mode::skip) return skipped(from);
     if (words_.size() == begin + 1) return true;
     if (words_[begin].is_flag()) check_program(tokens_[first]);
     const Tokens command = tokens_.subspan(first, at_ - first);
     const std::string name = words_[begin].text;
     has_program_ = has_program_ || !words_[begin].is_flag();
-    has_flags_ = has_flags_ || is_launch(words_from(begin));
+    has_trained_ = has_trained_ || is_training(words_from(begin));
     const std::string between = separators(from);
     const std::optional<ShellText> text = text_for(command);  // with variables as they are outside
     Known answer;
@@ -322,7 +317,7 @@ class Script : public ShellReader {
       ShellList given = words_from(begin + 1);
       std::erase_if(given, [](const ShellWord& word) { return word.text == "$@"; });
       words_.resize(begin);
-      enter(function->second, given);
+      enter(function->second, given, command.front().line);
       return {};
     }
     if (name == ":" || name == "true" || name == "false") {
@@ -334,9 +329,7 @@ class Script : public ShellReader {
     if (name == "eval") {
       const ShellList some = words_from(begin + 1);
       words_.resize(begin);
-      const bool is_sure = std::none_of(some.begin(), some.end(),
-                                        [](const ShellWord& word) { return word.may_differ; });
-      run_text({text_of(some), command.front().line, !is_sure});
+      evaluate(some, command.front().line);
       return {};
     }
     if (name == "getopts" && given_.empty()) {  // nobody gives options
@@ -355,9 +348,15 @@ class Script : public ShellReader {
     }
     if (name == "let") forget_changes(text_of(words_from(begin)));
     if (name == "shift") shift();
-    if (name == "exit" || (name == "return" && calls_ > 0)) leave(name == "exit");
+    if (name == "exit" || (name == "return" && calls_ > 0))
+      leave(name == "exit", command.front().line);
     follow_text(name, command, begin, text);
     return {};
+  }
+  void evaluate(const ShellList& words, int line) {
+    const std::size_t before = unsure_words_;
+    run_text(text_for_eval(words, line));
+    forget_stand_ins(before);
   }
   // Of "bash -c TEXT", "<<EOF" and a pipe.
   std::optional<ShellText> text_for(Tokens command) {
@@ -407,26 +406,12 @@ class Script : public ShellReader {
     tokens_ = outer;
     at_ = back;
   }
-  // Behind a command with flags. Before one, it is the end of a check that failed, as of arguments.
-  void leave(bool is_exit) {
-    if (is_exit && !has_flags_) return;
-    rest_ = mode_ == Mode::run ? Mode::skip : std::max(rest_, Mode::may_run);
-    mode_ = std::max(mode_, rest_);
-    if (is_exit) exit_ = rest_;
-  }
-  Known test() {
-    std::vector<std::string> words;
-    for (++at_; is_word(); ++at_)
-      if (!is_at({"]", "]]"})) words.push_back(known_text(tokens_[at_].text));
-    return shell_test(words);
-  }
   const bool are_lines_;  // of YAML, which may join them
   std::deque<std::vector<ShellToken>> texts_;
   std::map<std::string, Function> functions_;
   std::map<std::string, ShellText> files_;         // that it writes
   std::map<std::string, ShellWord> for_programs_;  // set before a command, for it alone
   std::optional<ShellText> piped_;
-  std::vector<Kept> locals_;  // what they stand before
   int text_depth_ = 0;
   bool has_program_ = false;  // a command that is none of flags alone
   bool is_second_pass_ = false;

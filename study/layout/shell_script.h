@@ -18,11 +18,17 @@ struct ShellWord {
   bool is_flag() const { return text.size() > 2 && text.starts_with("--"); }
 };
 
+struct ShellCommand {
+  std::vector<ShellWord> words = {};  // an empty one behind them
+  int line = 0;                       // where it is called
+};
+
 struct ShellScript {
-  // Of the command that trains, an empty one behind it; of variables that no command takes,
-  // where no command has a flag.
-  std::vector<ShellWord> words;
+  // The command that trains; of variables that no command takes, where no command has a flag.
+  ShellCommand training;
+  std::vector<ShellCommand> others;  // that have other flags, and may train, too
   std::map<std::string, ShellWord> variables;
+  int end_line = 0;  // of an exit in front of commands with flags; 0: none
 };
 
 // InputError names the file.

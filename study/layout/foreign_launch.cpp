@@ -1,0 +1,84 @@
+// Options of a launcher stand between its name and the program that it starts.
+#include "study/layout/foreign_launch.h"
+
+#include <algorithm>
+#include <charconv>
+#include <initializer_list>
+
+namespace sgdsim {
+namespace {
+
+using LaunchWords = std::vector<std::string>;
+
+bool is_one_of(const std::string& word, std::initializer_list<const char*> all) {
+  return std::any_of(all.begin(), all.end(), [&](const char* one) { return word == one; });
+}
+
+std::string program_name(const std::string& word) { return word.substr(word.rfind('/') + 1); }
+
+bool is_launcher(const std::string& word) {
+  return is_one_of(program_name(word),
+                   {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prun", "srun", "aprun"});
+}
+
+bool starts_others(const std::string& word) {
+  const std::string name = program_name(word);
+  return name.ends_with(".sh") ||
+         is_one_of(name, {"bash", "sh", "torchrun", "deepspeed", "accelerate"});
+}
+
+bool ends_options(const std::string& word) {
+  const std::string name = program_name(word);
+  return starts_others(word) || name.starts_with("python") || name.ends_with(".py") ||
+         is_one_of(name, {"singularity", "apptainer", "nsys", "numactl"});
+}
+
+// 0: it is no number, as what only the environment has.
+int64_t count_in(const std::string& text) {
+  int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, problem] = std::from_chars(text.data(), end, number);
+  return problem == std::errc() && stopped == end && number > 0 ? number : 0;
+}
+
+// "-n 16", "-n16", "--ntasks=16"; 0: it is not there.
+int64_t option_of(const LaunchWords& words, std::initializer_list<const char*> names) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (is_one_of(word, names)) return i + 1 < words.size() ? count_in(words[i + 1]) : 0;
+    for (const std::string name : names) {
+      const bool is_long = name.starts_with("--");
+      if (is_long && word.starts_with(name + "=")) return count_in(word.substr(name.size() + 1));
+      if (name.size() == 2 && word.starts_with(name) && count_in(word.substr(2)) > 0)
+        return count_in(word.substr(2));
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool is_swift_launch(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i].find("_megatron/") != std::string::npos && words[i].ends_with(".py")) return true;
+    if (program_name(words[i]) == "megatron" && i + 1 < words.size() &&
+        is_one_of(words[i + 1], {"sft", "pt", "rlhf"}))
+      return true;
+  }
+  return false;
+}
+
+int64_t processes_launched(const std::vector<std::string>& words) {
+  const auto begin = std::find_if(words.begin(), words.end(), is_launcher);
+  if (begin == words.end()) return 0;
+  const LaunchWords options(begin + 1, std::find_if(begin + 1, words.end(), ends_options));
+  // One process of each node may start those of its GPUs.
+  const auto behind = begin + 1 + static_cast<std::ptrdiff_t>(options.size());
+  if (behind != words.end() && starts_others(*behind)) return 0;
+  if (program_name(*begin) != "srun") return option_of(options, {"-np", "--np", "-n", "--n"});
+  if (const int64_t tasks = option_of(options, {"-n", "--ntasks"}); tasks > 0) return tasks;
+  const int64_t nodes = std::min<int64_t>(1'000'000, option_of(options, {"-N", "--nodes"}));
+  return nodes * std::min<int64_t>(1'000'000, option_of(options, {"--ntasks-per-node"}));
+}
+
+}  // namespace sgdsim

@@ -1,0 +1,16 @@
+// What the words of a launch say that are no flags of the training: by whom, and how often.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sgdsim {
+
+// "megatron sft" of ms-swift, or its script.
+bool is_swift_launch(const std::vector<std::string>& words);
+
+// Processes of "mpirun -np 128" and "srun -n 16", one for each GPU; 0: it does not say.
+int64_t processes_launched(const std::vector<std::string>& words);
+
+}  // namespace sgdsim
