@@ -1,7 +1,9 @@
 // `sgdsim report` of what `sgdsim layout`, `replay` and `goodput` draw and list.
+#include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 
+#include "study/trace_events.h"
 #include "tests/report_pages.h"
 #include "tests/run_program.h"
 
@@ -41,6 +43,42 @@ TEST_CASE("report: timelines of layouts and of schedules") {
     for (const Json& track : shown["tracks"]) found = found || track["process"] == process;
     CHECK(found);
   }
+}
+
+// As the program writes times, 5,000 and 40,000 seconds; later than 2^63 ps is no time.
+TEST_CASE("report: timelines of hours") {
+  const auto timeline = [](const char* start) {
+    return timeline_beginning +
+           std::string(R"("version": "0.1.0", "config": "sha256:0", "command": "run"},
+        "traceEvents": [{"ph": "X", "pid": 0, "tid": 0, "name": "a", "cat": "forward", "ts": )") +
+           start + R"(, "dur": 2.000001}]})";
+  };
+  for (const auto& [start, ps] : {std::pair("5000000000.123456", int64_t{5'000'000'000'123'456}),
+                                  std::pair("40000000000.500000", int64_t{40'000'000'000'500'000}),
+                                  std::pair("0.000001", int64_t{1})}) {
+    const Temporary file(Temporary::Kind::file, timeline(start));
+    const Json data = data_in(page_of({file.name()}));
+    const Json& shown = data["timelines"][0];
+    CHECK(unpacked_data(shown["start_ps"])[0] == ps);
+    CHECK(unpacked_data(shown["length_ps"])[0] == 2'000'001);
+  }
+  const Temporary late(Temporary::Kind::file, timeline("1e13"));
+  const Ran ran = run_sgdsim({"report", late.name()});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.log.find("--timeline-iterations FIRST-LAST") != std::string::npos);
+}
+
+TEST_CASE("report: the page is told of which figures more is better") {
+  const Ran ran = run_sgdsim({"layout", "llama3.1_8b", "-c", "topologies/data/dgx_h100_4.json",
+                              "--axis", "gpus=8,16", "--format", "json"});
+  const Temporary lines(Temporary::Kind::file, ran.out);
+  const Json gains = data_in(page_of({lines.name()}))["tables"][0]["comparing"]["gains"];
+  const std::vector<std::string> said(gains.begin(), gains.end());
+  const auto is_said = [&](const char* one) {
+    return std::find(said.begin(), said.end(), one) != said.end();
+  };
+  for (const char* gain : {"mfu", "tokens_per_s_per_gpu", "tflops_per_gpu"}) CHECK(is_said(gain));
+  for (const char* cost : {"step_us", "memory_GiB", "parts.data_us"}) CHECK(!is_said(cost));
 }
 
 TEST_CASE("report: layouts along axes, a row for each point") {

@@ -11,6 +11,7 @@
 #include "study/sweep/amount.h"
 #include "study/sweep/best.h"
 #include "study/sweep/contest.h"
+#include "study/sweep/gains.h"
 
 namespace sgdsim {
 namespace {
@@ -26,14 +27,8 @@ struct Winners {
   std::vector<std::string> columns, rows, names;
   std::vector<std::vector<Cell>> cells;  // by row
   Apart apart;
+  std::string by;  // the column that decides
 };
-
-bool is_gain(const std::string& column) {
-  constexpr std::array<const char*, 7> gains = {
-      "speedup", "efficiency", "throughput", "overlap_ratio", "mfu", "per_s", "GBps"};
-  return std::any_of(gains.begin(), gains.end(),
-                     [&](const char* one) { return column.find(one) != std::string::npos; });
-}
 
 std::size_t place_of(std::vector<std::string>& list, const std::string& text, const char* option) {
   const auto found = std::find(list.begin(), list.end(), text);
@@ -83,6 +78,7 @@ Winners winners_of(const PlotRequest& request, const std::string& best) {
   const bool chooses_strategy = std::any_of(fields.begin(), fields.end(), is_strategy_field);
   Winners winners;
   winners.apart = apart_by(fields, table.y);
+  winners.by = table.y;
   std::vector<std::vector<Contest<std::string>>> contests;
   for (const PlotRow& row : table.rows) {
     if (chooses_strategy && is_of_bound(row)) continue;
@@ -197,6 +193,7 @@ class Map {
 void print_winners(std::ostream& out, const PlotRequest& request, const std::string& best,
                    const Terminal& terminal) {
   const Winners winners = winners_of(request, best);
+  out << "The " << best_word(winners.by) << ' ' << printable(winners.by) << " of each place\n\n";
   Map(winners, terminal).print(out, request.x);
   const bool has_ties =
       std::any_of(winners.cells.begin(), winners.cells.end(), [](const auto& row) {

@@ -5,6 +5,7 @@
 
 #include "models/strategy/registry.h"
 #include "study/advise/apart.h"
+#include "study/sweep/gains.h"
 
 namespace sgdsim {
 namespace {
@@ -28,7 +29,8 @@ Json comparing(const ReportColumns& columns) {
   Json json = {{"errors", Json::object()},
                {"step_times", Json::array()},
                {"bounds", Json::array()},
-               {"choose_strategy", Json::array()}};
+               {"choose_strategy", Json::array()},
+               {"gains", Json::array()}};
   for (const std::string& axis : columns.keys(Role::axis)) {
     const std::vector<std::string> fields = fields_of_axis(
         axis, [&](const char* column) { return columns.varies(Role::note, column); });
@@ -36,8 +38,10 @@ Json comparing(const ReportColumns& columns) {
     if (std::any_of(fields.begin(), fields.end(), is_strategy_field))
       json["choose_strategy"].push_back(axis);
   }
-  for (const std::string& figure : columns.keys(Role::figure))
+  for (const std::string& figure : columns.keys(Role::figure)) {
     if (is_step_time(figure)) json["step_times"].push_back(figure);
+    if (is_gain(figure)) json["gains"].push_back(figure);
+  }
   for (const StrategyKind& kind : strategies())
     if (kind.is_bound) json["bounds"].push_back(kind.name);
   return json;

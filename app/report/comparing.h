@@ -7,7 +7,8 @@
 namespace sgdsim {
 
 // {"errors": {axis: {kind of change: error}}, "step_times": [column], "bounds": [strategy],
-// "choose_strategy": [axis]}. An axis that changes something of which no error is known has none.
+// "choose_strategy": [axis], "gains": [column of which more is better]}. An axis that changes
+// something of which no error is known has none.
 Json comparing(const ReportColumns& columns);
 
 }  // namespace sgdsim

@@ -2,6 +2,7 @@
 #include "app/report/timeline_columns.h"
 
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "app/report/packing.h"
@@ -9,7 +10,9 @@
 namespace sgdsim {
 namespace {
 
-constexpr double longest_us = 4e9;  // beyond an hour a double of us has no whole picoseconds
+// What picoseconds in 64 bits hold, 106 days. The file's numbers are doubles, of which those beyond
+// 8589 s are rounded to a few picoseconds.
+constexpr double longest_us = 9.2e12;
 
 using TrackKey = std::pair<int64_t, int64_t>;
 
@@ -74,7 +77,12 @@ class SliceColumns {
   }
 
   static int64_t picoseconds(const Value& us) {
-    return std::llround(us.number(0, longest_us) * 1e6);
+    const double time = us.number(0, std::numeric_limits<double>::max());
+    if (time > longest_us)
+      us.fail(
+          "is later than 106 days, which a page cannot show; record fewer iterations with "
+          "--timeline-iterations FIRST-LAST");
+    return std::llround(time * 1e6);
   }
 
   Json& track(const TrackKey& key) {

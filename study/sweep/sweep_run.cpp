@@ -12,6 +12,7 @@
 #include "sim/core/refusal.h"
 #include "study/stop_watch.h"
 #include "study/sweep/columns.h"
+#include "study/sweep/gains.h"
 #include "study/sweep/point_database.h"
 #include "study/sweep/point_file.h"
 #include "study/sweep/sweep_point.h"
@@ -334,11 +335,9 @@ void check_columns_of(const Sweep& sweep, const std::vector<std::string>& column
 }
 
 void check_objective(const Sweep& sweep, const std::string& objective) {
-  for (const char* large : {"metrics.throughput_samples_per_s", "metrics.speedup",
-                            "metrics.efficiency", "metrics.overlap_ratio"})
-    if (objective == large)
-      throw InputError("--minimize", std::string("more of ") + large +
-                                         " is better; say metrics.iteration_us, or leave it out");
+  if (is_gain(objective))
+    throw InputError("--minimize", "more of " + objective +
+                                       " is better; say metrics.iteration_us, or leave it out");
   check_columns_of(sweep, {objective}, "--minimize");
 }
 

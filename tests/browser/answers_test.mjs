@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { mark_texts, rounded, short_duration } from "../../web/common/figures.js";
 import { close_browser, drawn, file_in, open_page, reason_to_skip, run_shown, screenshot, sgdsim } from "./pages.mjs";
 
 const skip = reason_to_skip();
@@ -146,5 +147,67 @@ test("a plan: each strategy shows its own figures and the command of its line", 
     assert.equal(await page.getAttribute("#answer-0-winners .readout [data-key=iteration_us]", "data-exact"), String(plan.iteration_us));
     if (index % 5 === 0) assert.equal(JSON.parse(run_shown(command, "run")).iteration_ps, plan.iteration_ps);
   }
+  clean(page);
+});
+
+test("marks of an axis have the digits that tell them apart", () => {
+  assert.deepEqual(mark_texts([0.99995, 0.99996, 0.99997], rounded), ["0.99995", "0.99996", "0.99997"]);
+  assert.deepEqual(mark_texts([44000.1, 44000.2], short_duration), ["44.0001 ms", "44.0002 ms"]);
+  assert.deepEqual(mark_texts([0, 0.5, 1], rounded), ["0", "0.500", "1.00"]);
+});
+
+test("layouts: every part of a step is in the bars, and what they leave", { skip }, async () => {
+  const answer = JSON.parse(sgdsim(["layout", "llama3.1_8b", "--layout", "tp4 pp2 dp2 zero1", "-c", "topologies/data/dgx_h100_4.json", "--fidelity", "flow", "--format", "json"]));
+  const [layout] = answer.layouts;
+  assert.ok(layout.parts.communication_us > 0.1 * layout.step_us);
+  const label_of = async (name) => {
+    writeFileSync(file_in(`${name}.json`), JSON.stringify(answer));
+    sgdsim(["report", file_in(`${name}.json`), "--out", file_in(`${name}.html`)]);
+    const page = await open_page(file_in(`${name}.html`));
+    clean(page);
+    return page.locator("#answer-0-layouts .bar-row").first().getAttribute("aria-label");
+  };
+  const whole = await label_of("flow_layout");
+  assert.ok(whole.includes(`communication and waiting ${layout.parts.communication_us} us`), whole);
+  assert.ok(!whole.includes("rest"), whole);
+  layout.parts.communication_us = 0;  // a part that the page does not know
+  const rest = /rest ([\d.]+) us$/.exec(await label_of("flow_layout_rest"));
+  const others = Object.values(layout.parts).reduce((sum, part) => sum + part, 0);
+  assert.ok(Math.abs(Number(rest[1]) + others - layout.step_us) < 1e-3, rest[1]);
+});
+
+test("layouts along axes: of what is better when large the largest wins", { skip }, async () => {
+  const lines = sgdsim(["layout", "llama3.1_8b", "-c", "dgx_h100_4", "--gpus", "32", "--axis", "layout=tp4 dp8 zero1,tp8 dp4 zero1", "--axis", "sequence=2048,8192", "--axis", "cluster.nic.bandwidth=100Gbps,400Gbps", "--format", "json"]);
+  writeFileSync(file_in("layout_points.jsonl"), lines);
+  sgdsim(["report", file_in("layout_points.jsonl"), "--out", file_in("layout_points.html")]);
+  const points = lines.trim().split("\n").map((line) => JSON.parse(line));
+  const page = await open_page(file_in("layout_points.html"));
+  for (const [key, word, best] of [["tokens_per_s_per_gpu", "largest", Math.max], ["step_us", "least", Math.min]]) {
+    await page.locator("#table-0-map .controls select").first().selectOption(key);
+    await page.waitForFunction((text) => document.querySelector("#table-0-map").textContent.includes(text), `The ${word} `);
+    const rows = await page.$$eval("#table-0-map table tbody tr", (trs) => trs.map((tr) => [...tr.children].map((cell) => cell.textContent)));
+    const head = await page.$$eval("#table-0-map table thead th", (nodes) => nodes.map((node) => node.textContent));
+    let compared = 0;
+    for (const row of rows)
+      for (let column = 1; column < head.length; ++column) {
+        const own = points.filter(({ axes }) => [row[0], head[column]].every((text) => Object.values(axes).map(String).includes(text))).map(({ answer }) => answer.layouts[0][key]);
+        assert.equal(own.length, 2);
+        assert.equal(row[column].split(": ")[1], String(best(...own)), `${row[0]}, ${head[column]}`);
+        ++compared;
+      }
+    assert.equal(compared, 4);
+  }
+  clean(page);
+});
+
+test("lessons: a method has its colour of the figures", { skip }, async () => {
+  const words = ["learn", "app/experiments/googlenet_k80.json", "--set", "cluster.nodes=2", "--also", "powersgd: compression=powersgd", "--iterations", "20", "--format", "json"];
+  writeFileSync(file_in("lesson.json"), sgdsim(words));
+  sgdsim(["report", file_in("lesson.json"), "--out", file_in("lesson.html")]);
+  const page = await open_page(file_in("lesson.html"));
+  const swatches = await page.$$eval("#answer-0-curves .legend button", (nodes) => nodes.map((node) => [node.textContent, node.querySelector(".swatch").style.background]));
+  const { light, names } = JSON.parse(readFileSync("app/plot/colours.json", "utf8"));
+  const place = names.strategies.indexOf("powersgd");
+  assert.equal(swatches.find(([name]) => name === "powersgd")[1], `var(--series-${place % light.length + 1})`);
   clean(page);
 });

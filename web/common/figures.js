@@ -35,6 +35,20 @@ export function rounded(value, digits = 4) {
   return fixed(value, Math.max(0, digits - magnitude));
 }
 
+// Texts of the marks of an axis, by `text(value, digits)`: with as many digits, three at least, as tell
+// neighbours apart, so that each stands where it says (as mark_texts() of app/plot/scale.h).
+export function mark_texts(marks, text) {
+  const digits = digits_of_marks(marks);
+  return marks.map((mark) => text(mark, digits));
+}
+
+function digits_of_marks(marks) {
+  const nearest = (value, at) => Math.min(...[marks[at - 1], marks[at + 1]].filter((one) => one !== undefined && one !== value).map((one) => Math.abs(one - value)));
+  const fits = (digits) => marks.every((value, at) => Math.abs(Number(value.toPrecision(digits)) - value) <= 0.02 * nearest(value, at));
+  for (let digits = 3; digits < 15; ++digits) if (fits(digits)) return digits;
+  return 15;
+}
+
 export function short_duration(us, digits = 3) {
   if (us === 0) return "0";
   if (us < 1e3) return rounded(us, digits) + " us";
@@ -76,16 +90,16 @@ export function unit_of(key) {
 }
 
 // A number of a column for people: few digits and the unit that fits its size.
-export function short_figure(value, key = "") {
+export function short_figure(value, key = "", digits = undefined) {
   if (value === null || value === undefined) return "–";
   if (typeof value !== "number") return String(value);
   const unit = unit_of(key);
   const minus = value < 0 ? "-" : "";
-  if (unit === "us") return minus + short_duration(Math.abs(value));
-  if (unit === "ps") return minus + short_duration(Math.abs(value) / 1e6);
+  if (unit === "us") return minus + short_duration(Math.abs(value), digits);
+  if (unit === "ps") return minus + short_duration(Math.abs(value) / 1e6, digits);
   if (unit === "B") return minus + short_size(Math.abs(value));
   if (Number.isInteger(value) && Math.abs(value) < 1e9) return String(value) + (unit && ` ${unit}`);
-  return rounded(value, 4) + (unit && ` ${unit}`);
+  return rounded(value, digits) + (unit && ` ${unit}`);
 }
 
 // All digits, as the JSON has them, and the unit of the key.

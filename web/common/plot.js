@@ -4,6 +4,7 @@
 // no value somewhere has a gap there.
 import uPlot from "uplot";
 import { clipped, element, walkable } from "./dom.js";
+import { mark_texts } from "./figures.js";
 import { colour, on_theme_change, series_colour, series_dash, series_variable } from "./theme.js";
 
 const font = (size = 12) => `${size}px system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif`;
@@ -24,7 +25,7 @@ function log_marks(least, most, space) {
   return marks;
 }
 
-// `x`: {label, values, marks, is_log, text}; `marks`: at these values only, if given.
+// `x`: {label, values, marks, is_log, text(value, digits)}; `marks`: at these values only, if given.
 // `y`: {label, is_log, text, from_least}; `from_least`: the scale begins at the least value, not at 0.
 // `series`: [{name, values, index, hidden, points}]; `index` decides colour and dash.
 // `on_point(series, x index)` when a point is under the pointer or chosen by keys; `on_pick` on click.
@@ -40,7 +41,7 @@ export function curve_plot({ x, y, series, height = 360, label, on_point, on_pic
     focus: { alpha: 1 },
     scales: {
       x: { time: false, distr: x.is_log ? 3 : 1, range: padded_range(x.is_log, 0.02) },
-      y: { distr: y.is_log ? 3 : 1, range: y.is_log || y.from_least ? padded_range(y.is_log, 0.06) : from_zero },
+      y: { distr: y.is_log ? 3 : 1, range: y.is_log || y.from_least ? padded_range(y.is_log, 0.06, 1e-3) : from_zero },
     },
     axes: [axis(x, 0), axis(y, 1)],
     series: [{}, ...series.map((one) => ({
@@ -106,7 +107,7 @@ function axis(scale, side) {
     labelFont: font(12),
     labelSize: side === 0 ? 26 : 24,
     font: font(12),
-    size: side === 0 ? 34 : 64,
+    size: side === 0 ? 34 : (_plot, texts) => Math.max(64, 18 + 7 * Math.max(...(texts ?? []).map((text) => text.length))),
     gap: 6,
     space,
     stroke: () => colour("--muted"),
@@ -119,7 +120,7 @@ function axis(scale, side) {
       return linear_marks(least, most, Math.max(2, Math.floor(length / space)));
     },
     filter: (_plot, splits) => splits,
-    values: (_plot, splits) => splits.map((value) => scale.text(value)),
+    values: (_plot, splits) => mark_texts(splits, scale.text),
   };
 }
 
@@ -145,9 +146,12 @@ export function linear_marks(least, most, count) {
   return marks;
 }
 
-function padded_range(is_log, part) {
+// `least_span`: of the size of the values; what differs by less is drawn as the line that it is.
+function padded_range(is_log, part, least_span = 0) {
   return (_plot, least, most) => {
     if (least === null || most === null) return [is_log ? 1 : 0, 10];
+    const missing = least_span * Math.max(Math.abs(least), Math.abs(most)) - (most - least);
+    if (!is_log && missing > 0) [least, most] = [least - missing / 2, most + missing / 2];
     if (is_log) {
       const room = Math.max((most / least) ** part, 1.05);
       return [least / room, most * room];

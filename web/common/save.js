@@ -1,6 +1,7 @@
 // What a chart shows as files: SVG for a paper or a slide, CSV for a spreadsheet. Both are made of the same
 // figures that the chart draws, in the light colours whatever the page's own are.
 import { download, element } from "./dom.js";
+import { mark_texts } from "./figures.js";
 import table from "../../app/plot/colours.json";
 
 const escaped = (text) => String(text).replace(/[&<>"]/g, (letter) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[letter]).replace(/[\u0000-\u001f]/g, "");
@@ -81,11 +82,12 @@ export function curves_svg({ title, x, y, series, points_only = false }) {
   const across = (value) => frame.left + scales[0].part(value) * frame.width;
   const up = (value) => frame.top + (1 - scales[1].part(value)) * frame.height;
   let svg = legend.svg;
-  for (const mark of scales[1].marks)
-    svg += `<path d="M${frame.left} ${number(up(mark))}h${frame.width}" stroke="#e2e2e2"/>\n` + words(frame.left - 6, up(mark) + 4, y.text(mark), 'text-anchor="end"');
+  const texts = scales.map(({ axis, marks }) => mark_texts(marks, axis.text));
+  for (const [at, mark] of scales[1].marks.entries())
+    svg += `<path d="M${frame.left} ${number(up(mark))}h${frame.width}" stroke="#e2e2e2"/>\n` + words(frame.left - 6, up(mark) + 4, texts[1][at], 'text-anchor="end"');
   let until = -Infinity;
-  for (const mark of scales[0].marks) {
-    const text = x.text(mark);
+  for (const [at, mark] of scales[0].marks.entries()) {
+    const text = texts[0][at];
     const half = 3.4 * text.length;
     svg += `<path d="M${number(across(mark))} ${frame.top + frame.height}v4" stroke="#222222"/>\n`;
     if (across(mark) - half < until) continue;

@@ -43,6 +43,10 @@ export class Table {
     this.note_columns = this.list.filter((column) => column.role === "note");
   }
 
+  // 1 where less of a column is better, -1 where more is: by the program's table.
+  sign_of(key) { return this.json.comparing.gains.includes(key) ? -1 : 1; }
+  best_word(key) { return this.sign_of(key) < 0 ? "largest" : "least"; }
+
   column(key, role) {
     return this.list.find((column) => column.key === key && (!role || column.role === role));
   }
@@ -144,7 +148,5 @@ export function short_names(keys) {
   });
 }
 
-// Whether more is better.
-export const is_gain = (key) => /throughput|speedup|efficiency|overlap|algbw|busbw|delivered|mfu/.test(key);
 // Results agree if they do to a millionth, as in the program.
 export const is_tie = (a, b) => Math.abs(a - b) <= 1e-6 * Math.max(Math.abs(a), Math.abs(b));

@@ -100,7 +100,7 @@ function steps_section(document, answer) {
   const lines = [["as recorded", "recorded_s"], ["without delays", "step_s"]];
   const status = status_line("Point at a line, or walk with the arrow keys.");
   const x = { label: "step", text: (value) => (Number.isInteger(value) ? String(value) : "") };
-  const y = { label: "time of a step", text: (value) => seconds(value, 5) };
+  const y = { label: "time of a step", text: seconds };
   const plot = curve_plot({
     label: "Time of each step; arrow keys walk along the lines", height: 240, x: { ...x, values: numbers }, y: { ...y, from_least: true },
     series: lines.map(([name, key], index) => ({ name, index, values: answer.steps.map((one) => one[key]) })),

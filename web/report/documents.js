@@ -210,6 +210,7 @@ function advice_line(line, widest, gain) {
 const layout_parts = [
   ["products_us", "matrix products", "--forward"], ["attention_us", "attention", "--backward"], ["element_wise_us", "element-wise", "--series-6"], ["tensor_us", "tensor", "--series-2"], ["context_us", "context", "--series-7"],
   ["expert_us", "experts", "--series-5"], ["sends_us", "sends", "--series-4"], ["bubble_us", "bubble", "--series-8"], ["data_us", "data", "--series-1"], ["optimizer_us", "optimizer", "--series-3"],
+  ["communication_us", "communication and waiting", "--exposed"], ["offload_us", "copies to the host", "--compression"], ["host_us", "waiting for launches", "--waiting"],
 ].map(([key, name, variable]) => ({ key, name, colour: `var(${variable})` }));
 
 const memory_parts = [

@@ -7,7 +7,7 @@ import { curves_svg, map_svg, save_buttons } from "../common/save.js";
 import { tip_in } from "../common/tip.js";
 import { iteration_parts } from "../common/parts.js";
 import { stacked_bars } from "./bars.js";
-import { breathe, is_gain, short_names } from "./data.js";
+import { breathe, short_names } from "./data.js";
 import { map_plot } from "./map.js";
 import { points_table } from "./points_table.js";
 import { commands_of, readout_panel, row_values } from "./readout.js";
@@ -88,6 +88,8 @@ function never_best(view, compared, fixed = new Map()) {
 }
 
 const parts_of = (axis) => axis.of ?? [axis];
+const sign_of = (view) => view.table.sign_of(view.metric.key);
+const best_word = (view) => view.table.best_word(view.metric.key);
 const error_of = (view, compare) => error_between(view.table.json.comparing, parts_of(compare), view.metric.key);
 const as_good_text = (error) => (error > 0 ? `within ${Number((100 * error).toPrecision(3))} %, the error of such predictions` : "to a millionth");
 
@@ -115,7 +117,7 @@ function winners_card(view) {
   const card = element("section", { class: "card", id: section_id(view, "winners") }, element("h2", {}, "Winners"), place);
   function redraw() {
     const others = view.axes.filter((axis) => axis !== compare && !compare.of?.includes(axis));
-    const cells = best_rows(view.table.rows, [...others, compare], new Map(), view.numbers, view.metric.key, never_best(view, [compare]));
+    const cells = best_rows(view.table.rows, [...others, compare], new Map(), view.numbers, sign_of(view), never_best(view, [compare]));
     if (!cells) return replace_children(place, element("p", { class: "muted" }, "There are too many combinations to count winners."));
     const error = error_of(view, compare);
     const count = compare.values.length;
@@ -124,13 +126,12 @@ function winners_card(view) {
     let total = 0;
     let best = null;
     for (let at = 0; at < cells.length; at += count) {
-      const winner = winner_of(cells.subarray(at, at + count), view.numbers, view.metric.key, error);
+      const winner = winner_of(cells.subarray(at, at + count), view.numbers, sign_of(view), error);
       if (!winner) continue;
       ++total;
       if (winner.ties.length === 0) ++alone[winner.place];
       else for (const one of [winner.place, ...winner.ties]) ++shared[one];
-      const sign = is_gain(view.metric.key) ? -1 : 1;
-      if (!best || sign * winner.value < sign * best.value) best = winner;
+      if (!best || sign_of(view) * winner.value < sign_of(view) * best.value) best = winner;
     }
     const order = compare.values.map((_, one) => one).filter((one) => alone[one] + shared[one] > 0).sort((a, b) => alone[b] + shared[b] - alone[a] - shared[a]);
     const bars = element("div", { class: "bars" }, order.slice(0, 16).map((one) => element("div", { class: "bar-row" },
@@ -142,10 +143,10 @@ function winners_card(view) {
     const said = [];
     if (best) {
       const where = view.axes.map((axis) => `${axis.name} ${clipped(axis.texts[axis.places[best.row]], 60)}`).join(", ");
-      said.push(element("p", {}, is_gain(view.metric.key) ? "The largest " : "The least ", words_of(view.metric.key), " of all: ",
+      said.push(element("p", {}, `The ${best_word(view)} `, words_of(view.metric.key), " of all: ",
         element("strong", { class: "number", "data-best": String(best.value) }, short_figure(best.value, view.metric.key)), `, with ${where}.`));
     }
-    replace_children(place, element("p", { class: "muted" }, `How many of ${total} ${others.length ? "combinations of the other fields" : "comparisons"} each ${compare.name} wins by ${words_of(view.metric.key)}; pale: as good as another ${as_good_text(error)}.${bound_words(view, compare)}`), bars, ...said,
+    replace_children(place, element("p", { class: "muted" }, `How many of ${total} ${others.length ? "combinations of the other fields" : "comparisons"} each ${compare.name} wins by the ${best_word(view)} ${words_of(view.metric.key)}; pale: as good as another ${as_good_text(error)}.${bound_words(view, compare)}`), bars, ...said,
       save_buttons(section_id(view, "winners"), { rows: () => [[compare.name, "wins alone", "wins tied", "of"], ...order.map((one) => [compare.texts[one], alone[one], shared[one], total])] }));
   }
   redraw();
@@ -178,7 +179,7 @@ function curves_card(of_table) {
     const scale_x = x.numbers && spans_decade(x.numbers);
     const groups = compare ? [compare, x] : [x];
     const fixed = fixed_of(view, used);
-    const rows = best_rows(view.table.rows, groups, fixed, view.numbers, view.metric.key, never_best(view, [], fixed)) ?? new Int32Array(0);
+    const rows = best_rows(view.table.rows, groups, fixed, view.numbers, sign_of(view), never_best(view, [], fixed)) ?? new Int32Array(0);
     const count = x.values.length;
     const names = compare ? compare.texts : [words_of(view.metric.key)];
     const series = [];
@@ -199,7 +200,7 @@ function curves_card(of_table) {
       label: `${words_of(view.metric.key)} over ${x.name}${compare ? `, one curve per ${compare.name}` : ""}; arrow keys walk along the curves`,
       height: innerWidth < 560 ? 300 : 400,
       points_only: !x.numbers,
-      x: { label: x.name, values: xs, is_log: log_x, marks: count <= 24 || !x.numbers ? xs : null, text: (value) => clipped(text_of_x.get(value) ?? short_figure(value, x.key), 14) },
+      x: { label: x.name, values: xs, is_log: log_x, marks: count <= 24 || !x.numbers ? xs : null, text: (value, digits) => clipped(text_of_x.get(value) ?? short_figure(value, x.key, digits), 14) },
       y: { label: plot_label(view.metric.key), is_log: log_y, text: figure },
       series,
       on_point: (one, at, where) => { if (one.rows[at] >= 0) tip.show(where.left + 64, where.top, compare && element("div", {}, swatch(one.index), clipped(one.name)), ...tip_content(view, one.rows[at])); },
@@ -227,7 +228,7 @@ function curves_card(of_table) {
 // Axis labels in one unit per mark.
 // Times and sizes say their unit at every mark, because it changes; others say it once, beside the axis.
 const own_unit = (key) => ["us", "ps", "B"].includes(unit_of(key));
-const plot_scale = (key) => (value) => (value === 0 ? "0" : own_unit(key) ? short_figure(value, key) : String(Number(value.toPrecision(4))));
+const plot_scale = (key) => (value, digits = 4) => (value === 0 ? "0" : own_unit(key) ? short_figure(value, key, digits) : String(Number(value.toPrecision(Math.max(4, digits)))));
 const plot_label = (key) => `${words_of(key)}${own_unit(key) || !unit_of(key) ? "" : ` (${unit_of(key)})`}`;
 
 function check(text, value, on_change) {
@@ -240,7 +241,7 @@ function curve_files(view, { x, compare, series, xs, log_x, log_y, text_of_x }) 
   return save_buttons(section_id(view, "curves"), {
     svg: () => curves_svg({
       title: `${metric_text(view.metric)} by ${x.name}`, points_only: !x.numbers,
-      x: { label: x.name, is_log: log_x, marks: xs.length <= 24 || !x.numbers ? xs : undefined, text: (value) => clipped(text_of_x.get(value) ?? short_figure(value, x.key), 14) },
+      x: { label: x.name, is_log: log_x, marks: xs.length <= 24 || !x.numbers ? xs : undefined, text: (value, digits) => clipped(text_of_x.get(value) ?? short_figure(value, x.key, digits), 14) },
       y: { label: plot_label(view.metric.key), is_log: log_y, text: plot_scale(view.metric.key) },
       series: shown().map((one) => ({ name: one.name, place: one.index, points: one.values.map((value, at) => [xs[at], value]).filter(([, value]) => value !== null) })),
     }),
@@ -274,13 +275,13 @@ function map_card(view) {
     const mode = compare ? state.mode : "value";
     const used = mode === "winner" ? [x, y, compare] : [x, y];
     const fixed = fixed_of(view, used);
-    const rows = best_rows(view.table.rows, mode === "winner" ? [y, x, compare] : [y, x], fixed, view.numbers, view.metric.key, never_best(view, mode === "winner" ? [compare] : [], fixed));
+    const rows = best_rows(view.table.rows, mode === "winner" ? [y, x, compare] : [y, x], fixed, view.numbers, sign_of(view), never_best(view, mode === "winner" ? [compare] : [], fixed));
     if (!rows) { state.mode = "value"; return redraw(); }  // a figure per cell is never too many
     const cells = mode === "winner" ? winner_cells(view, rows, compare) : value_cells(view, rows);
     const at = (column, row) => cells[row * x.values.length + column] ?? null;
     drawn?.remove();
     drawn = map_plot({
-      label: `${mode === "winner" ? `Fastest ${compare.name}` : words_of(view.metric.key)} over ${x.name} and ${y.name}; arrow keys walk over the cells`,
+      label: `${mode === "winner" ? `Best ${compare.name} by the ${best_word(view)} ${words_of(view.metric.key)}` : words_of(view.metric.key)} over ${x.name} and ${y.name}; arrow keys walk over the cells`,
       x: { label: x.name, texts: x.texts }, y: { label: y.name, texts: y.texts },
       cell: at,
       tip_of: (column, row) => { const cell = at(column, row); return [cell.title && element("div", {}, element("strong", {}, cell.title())), ...tip_content(view, cell.row)].filter(Boolean); },
@@ -289,9 +290,9 @@ function map_card(view) {
     const seen = mode === "winner" ? [...new Set(cells.filter(Boolean).map((cell) => cell.place))].sort((a, b) => a - b) : [];
     replace_children(place, fixed_note(view, used),
       mode === "winner" && element("ul", { class: "legend" }, seen.map((one) => element("li", { class: "small" }, swatch(compare.looks[one]), clipped(compare.texts[one], 40)))),
-      mode === "winner" && element("p", { class: "small muted" }, `The ${is_gain(view.metric.key) ? "largest" : "least"} ${words_of(view.metric.key)} of each cell; full colour where the next is 5 % behind, pale where several are as good (${as_good_text(error_of(view, compare))}); +n: n others are.`),
+      mode === "winner" && element("p", { class: "small muted" }, `The ${best_word(view)} ${words_of(view.metric.key)} of each cell; full colour where the next is 5 % behind, pale where several are as good (${as_good_text(error_of(view, compare))}); +n: n others are.`),
       drawn.node, mode === "value" && scale_legend(view, cells), save_buttons(section_id(view, "map"), {
-        svg: () => map_svg({ title: `${mode === "winner" ? `Best ${compare.name} by ` : ""}${metric_text(view.metric)}`, x: { label: x.name, texts: x.texts }, y: { label: y.name, texts: y.texts }, cell: at, legend: seen.map((one) => ({ name: compare.texts[one], place: compare.looks[one] })) }),
+        svg: () => map_svg({ title: `${mode === "winner" ? `Best ${compare.name} by the ${best_word(view)} ` : ""}${metric_text(view.metric)}`, x: { label: x.name, texts: x.texts }, y: { label: y.name, texts: y.texts }, cell: at, legend: seen.map((one) => ({ name: compare.texts[one], place: compare.looks[one] })) }),
         rows: () => [[y.key, x.key, ...(mode === "winner" ? [compare.key] : []), view.metric.key], ...y.texts.flatMap((text, row) => x.texts.map((other, column) => { const cell = at(column, row); return [text, other, ...(mode === "winner" ? [cell?.name()] : []), cell?.value]; }))],
       }), map_table(view, x, y, at));
     const compare_axes = view.axes.filter((axis) => axis !== x && axis !== y && axis.values.length <= 64);
@@ -311,7 +312,7 @@ function winner_cells(view, rows, compare) {
   const error = error_of(view, compare);
   const cells = [];
   for (let at = 0; at < rows.length; at += count) {
-    const winner = winner_of(rows.subarray(at, at + count), view.numbers, view.metric.key, error);
+    const winner = winner_of(rows.subarray(at, at + count), view.numbers, sign_of(view), error);
     if (!winner) { cells.push(null); continue; }
     const name = () => compare.texts[winner.place] + (winner.ties.length ? ` +${winner.ties.length}` : "");
     const title = () => [winner.place, ...winner.ties.slice(0, 8)].map((one) => clipped(compare.texts[one], 40)).join(" = ");
@@ -356,7 +357,7 @@ function breakdown_card(view) {
     const parts = await Promise.all(columns.map((column) => view.table.numbers(column)));
     const times = await view.table.numbers(iteration);
     const fixed = fixed_of(view, [compare]);
-    const rows = best_rows(view.table.rows, [compare], fixed, times, iteration.key, never_best(view, [], fixed)) ?? new Int32Array(0);
+    const rows = best_rows(view.table.rows, [compare], fixed, times, 1, never_best(view, [], fixed)) ?? new Int32Array(0);
     const bars = Array.from(rows, (row, one) => ({ row, one })).filter(({ row }) => row >= 0).slice(0, 40).map(({ row, one }) => ({
       label: compare.texts[one],
       values: Object.fromEntries(columns.map((column, index) => [column.key.replace("metrics.", ""), parts[index][row]])),

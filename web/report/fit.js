@@ -78,11 +78,11 @@ function pieces_plot(fit) {
   const plot = curve_plot({
     label: "Fitted time over size; arrow keys walk along the line", height: 260,
     on_point: (one, at) => { status.textContent = `${short_size(Math.round(sizes[at]))}: ${short_duration(one.values[at], 4)}`; },
-    x: { label: "size", values: sizes, marks: size_marks, is_log: true, text: short_size }, y: { label: "time", is_log: shown, text: (value) => short_duration(value) },
+    x: { label: "size", values: sizes, marks: size_marks, is_log: true, text: short_size }, y: { label: "time", is_log: shown, text: short_duration },
     series: [{ name: "fit", index: 0, values: times, points: false }],
   });
   const files = save_buttons("fitted-time-over-size", {
-    svg: () => curves_svg({ title: "Fitted time over size", x: { label: "size", marks: size_marks, is_log: true, text: short_size }, y: { label: "time", is_log: shown, text: (value) => short_duration(value) }, series: [{ name: "fit", place: 0, points: sizes.map((size, at) => [size, times[at]]) }] }),
+    svg: () => curves_svg({ title: "Fitted time over size", x: { label: "size", marks: size_marks, is_log: true, text: short_size }, y: { label: "time", is_log: shown, text: short_duration }, series: [{ name: "fit", place: 0, points: sizes.map((size, at) => [size, times[at]]) }] }),
     rows: () => [["size, B", "time, us"], ...sizes.map((size, at) => [size, times[at]])],
   });
   return [plot.node, status, files];

@@ -56,10 +56,10 @@ function progress_section(document, answer) {
       table("Progress over days", titles.map((title) => ({ title, figure: true })), rows.map((cells) => cells.map(String)))));
 }
 
-const percent = (part) => `${rounded(100 * part, 3)} %`;
+const percent = (part, digits = 3) => `${rounded(100 * part, digits)} %`;
 // The middle is drawn last: the band between the others would hide it.
 const lines = [["5 % are not as far", "p5"], ["95 % are not as far", "p95"], ["half are not as far", "p50"]];
-const progress_x = { label: "days since the start", text: (value) => rounded(value, 3) };
+const progress_x = { label: "days since the start", text: rounded };
 const progress_y = { label: "work that is done and kept", text: percent };
 
 function progress_plot(points, name, height, status) {
@@ -95,7 +95,7 @@ function intervals_section(document, answer) {
   const more = points.map((point) => point.days - least);
   const status = element("p", { class: "small readout-line", role: "status", "aria-live": "polite" }, "Point at the line, or walk with the arrow keys.");
   const x = { label: "work between saves", is_log: true, marks: span_marks, text: (value) => short_span(value, 2) };
-  const y = { label: "days more than the least", text: (value) => rounded(value, 3) };
+  const y = { label: "days more than the least", text: rounded };
   const plot = curve_plot({
     label: "Days more than with the best interval tried, over the work between saves; arrow keys walk along the line", height: 280,
     x: { ...x, values: seconds }, y, series: [{ name: "end", index: 0, values: more }],

@@ -59,8 +59,8 @@ function batch_table(target) {
 // Points as measured, lines by the law.
 function batches_plot(answer) {
   const samples = answer.targets[0].lessons.map((one) => one.samples);
-  const x = { label: "samples of an iteration", is_log: true, text: (value) => rounded(value) };
-  const y = { label: "iterations", is_log: true, text: (value) => rounded(value) };
+  const x = { label: "samples of an iteration", is_log: true, text: rounded };
+  const y = { label: "iterations", is_log: true, text: rounded };
   const series = answer.targets.flatMap((target, index) => [
     { name: `to ${goal_of(target)}`, index, points: true, values: target.lessons.map((one) => one.iterations) },
     ...(target.fit ? [{ name: `to ${goal_of(target)}, by the law`, index, points: false, values: target.lessons.map((one) => one.by_the_law) }] : []),

@@ -1,6 +1,6 @@
 // Which row of a table stands for a place of a diagram. Pure functions of typed arrays: a hundred thousand
 // rows take a few milliseconds.
-import { is_gain, is_tie } from "./data.js";
+import { is_tie } from "./data.js";
 
 export const best_of_all = "best";
 const most_groups = 4_000_000;
@@ -19,12 +19,11 @@ function kept_rows(count, fixed) {
 }
 
 // For every combination of the `groups` axes (the first changes slowest) the row whose figure is best;
-// -1 where none has a figure. Rows of `is_bound` do not take part.
-export function best_rows(count, groups, fixed, numbers, key, is_bound = null) {
+// -1 where none has a figure. `sign`: 1 where less is better, -1 where more is. Rows of `is_bound` do not take part.
+export function best_rows(count, groups, fixed, numbers, sign, is_bound = null) {
   const sizes = groups.map((axis) => axis.values.length);
   const total = sizes.reduce((product, size) => product * size, 1);
   if (total > most_groups) return null;
-  const sign = is_gain(key) ? -1 : 1;
   const best = new Int32Array(total).fill(-1);
   for (const row of kept_rows(count, fixed)) {
     const value = numbers[row];
@@ -40,8 +39,7 @@ export function best_rows(count, groups, fixed, numbers, key, is_bound = null) {
 // Of the rows of a cell (one per compared value, -1 for none) the winner: {place, row, value, ties: [place],
 // next (value of the best one that is not as good, or null)}; null if there is none. As good as the best is what
 // is within `error` of it, and in any case what equals it to a millionth.
-export function winner_of(rows, numbers, key, error) {
-  const sign = is_gain(key) ? -1 : 1;
+export function winner_of(rows, numbers, sign, error) {
   let place = -1;
   for (let one = 0; one < rows.length; ++one) {
     if (rows[one] < 0) continue;

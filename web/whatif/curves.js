@@ -6,8 +6,8 @@ import { places_of, series_variable } from "../common/theme.js";
 import { problem } from "./result.js";
 
 const metrics = {
-  speedup: { label: "speed-up over one worker", is_log: true, text: (value) => rounded(value, 4), axis: (value) => rounded(value, 3) },
-  iteration_ps: { label: "iteration", is_log: false, text: (value) => short_duration(value / 1e6, 5), axis: (value) => short_duration(value / 1e6, 3) },
+  speedup: { label: "speed-up over one worker", is_log: true, text: (value) => rounded(value, 4), axis: rounded },
+  iteration_ps: { label: "iteration", is_log: false, text: (value) => short_duration(value / 1e6, 5), axis: (value, digits) => short_duration(value / 1e6, digits) },
 };
 
 export function curves_view(strategies) {

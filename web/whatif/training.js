@@ -41,7 +41,7 @@ export function training_view(moved, on_interval) {
     const more = intervals.map((one) => one.days - least);
     plot = curve_plot({
       x: { label: "work between saves", values: seconds, marks: span_marks, is_log: true, text: (value) => short_span(value, 2) },
-      y: { label: "days more than the least", text: (value) => rounded(value, 3) },
+      y: { label: "days more than the least", text: rounded },
       series: [{ name: "end", values: more, index: 0 }],
       height: 220,
       label: "Days more than with the best of these intervals, over the work between saves; arrow keys walk over the points",
