@@ -48,7 +48,9 @@ TEST_CASE("pivot: cells are what points have, in the order of the file") {
         "ddp       1.5000 ms  2.5000 ms\n"
         "a,b       900.50 us          -\n");
   CHECK(with("table").out == table.out);
-  CHECK(with("csv").out == "strategy,4,8\nddp,1500.0,2500.0\n\"a,b\",900.5,\n");
+  CHECK(with("csv").out ==
+        "strategy (metrics.iteration_us over "
+        "cluster.nodes),4,8\nddp,1500.0,2500.0\n\"a,b\",900.5,\n");
   const Json json = Json::parse(with("json").out);
   CHECK(faults_of_value(embedded_shelf(), "sgdsim/pivot/1", json) == std::vector<std::string>{});
   CHECK(json["across"] == Json({4, 8}));

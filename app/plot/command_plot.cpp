@@ -98,6 +98,8 @@ void plot(PlotArguments& arguments, Streams streams) {
   const Drawing drawing = figure_of(data, request);
   write_text(is_pdf ? pdf_of(drawing) : svg_of(drawing), arguments.out, streams.out);
   say_without_result(data.without_result, streams);
+  for (const std::string& note : data.notes)
+    streams.log << "sgdsim: warning: " << printable(note) << '\n';
 }
 
 void add_options(CLI::App& command, PlotArguments& arguments) {

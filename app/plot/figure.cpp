@@ -18,6 +18,8 @@ constexpr double edge = 8;
 constexpr char ink[] = "#222222";
 constexpr char grid_ink[] = "#e2e2e2";
 constexpr std::size_t most_columns = 3;
+constexpr double widest_name = 300;  // of a curve
+constexpr double widest_word = 120;  // along an axis
 
 struct Frame {
   double left = 0;
@@ -37,16 +39,18 @@ class Figure {
         columns_(std::min(data.panels.size(), most_columns)),
         frame_{0, 0, is_single_ ? 300.0 : 158.0, is_single_ ? 190.0 : 112.0},
         x_(all(&CurveSpot::x), data.x_words.empty() ? request.x_spacing : Spacing::linear, true,
-           false, frame_.width, "--log-x"),
-        y_(all(&CurveSpot::y), request.y_spacing, false, true, frame_.height, "--log-y") {
+           false, frame_.width, "x"),
+        y_(all(&CurveSpot::y), request.y_spacing, false, true, frame_.height, "y"),
+        y_texts_(mark_texts(y_.marks())) {
     for (const std::size_t place : places_of(data.names)) looks_.push_back(look_at(place));
-    for (const double mark : y_.marks())
-      y_room_ = std::max(y_room_, width_of(mark_text(mark), text_size));
+    for (const std::string& text : y_texts_) y_room_ = std::max(y_room_, width_of(text, text_size));
     double widest = 0;
-    for (const std::string& text : data.x_words)
-      widest = std::max(widest, width_of(text, text_size));
+    for (const std::string& text : data.x_words) {
+      x_words_.push_back(shortened(text, widest_word, text_size));
+      widest = std::max(widest, width_of(x_words_.back(), text_size));
+    }
     const double each =
-        frame_.width / static_cast<double>(std::max<std::size_t>(1, data.x_words.size()));
+        frame_.width / static_cast<double>(std::max<std::size_t>(1, x_words_.size()));
     x_rows_ = std::clamp(static_cast<int>(std::ceil((widest + 6) / each)), 1, 6);
   }
 
@@ -115,14 +119,15 @@ class Figure {
     constexpr double sample = 22;
     double x = edge;
     for (std::size_t i = 0; i < data_.names.size(); ++i) {
-      const double width = sample + 4 + width_of(data_.names[i], text_size) + 14;
+      const std::string name = shortened(data_.names[i], widest_name, text_size);
+      const double width = sample + 4 + width_of(name, text_size) + 14;
       if (x > edge && x + width > drawing_.width) {
         x = edge;
         top += line_of_text;
       }
       add_line({{x, top + 5}, {x + sample, top + 5}}, looks_[i].colour, 1.5, looks_[i].dashes);
       add_marker({x + sample / 2, top + 5}, looks_[i]);
-      add_words({x + sample + 4, top + 8}, data_.names[i], DrawnText::Anchor::start);
+      add_words({x + sample + 4, top + 8}, name, DrawnText::Anchor::start);
       drawing_.width = std::max(drawing_.width, x + width);
       x += width;
     }
@@ -131,7 +136,8 @@ class Figure {
 
   void add_panel(const PlotPanel& panel) {
     if (!is_single_)
-      add_words({frame_.left, frame_.top - 5}, data_.panels_by + " " + panel.title,
+      add_words({frame_.left, frame_.top - 5},
+                shortened(data_.panels_by + " " + panel.title, frame_.width, text_size),
                 DrawnText::Anchor::start);
     add_y_marks();
     add_x_marks();
@@ -143,39 +149,42 @@ class Figure {
   }
 
   void add_y_marks() {
-    for (const double mark : y_.marks()) {
-      const double y = place_of_y(mark);
+    for (std::size_t i = 0; i < y_texts_.size(); ++i) {
+      const double y = place_of_y(y_.marks()[i]);
       add_line({{frame_.left, y}, {frame_.right(), y}}, grid_ink, 0.6);
-      add_words({frame_.left - 5, y + 3}, mark_text(mark), DrawnText::Anchor::end);
+      add_words({frame_.left - 5, y + 3}, y_texts_[i], DrawnText::Anchor::end);
     }
+  }
+
+  void add_x_tick(double x) {
+    add_line({{x, frame_.bottom()}, {x, frame_.bottom() + 3}}, ink, 0.7);
   }
 
   // Numbers that would touch those before are left out; texts stand in rows by turns.
   void add_x_marks() {
+    if (!x_words_.empty()) {
+      add_x_words();
+      return;
+    }
+    const std::vector<std::string> texts = mark_texts(x_.marks());
     double until = -1e9;
-    int row = 0;
-    for (const double mark : x_marks()) {
-      const double x = place_of_x(mark);
-      if (!data_.x_words.empty()) {
-        add_line({{x, frame_.bottom()}, {x, frame_.bottom() + 3}}, ink, 0.7);
-        row = row % x_rows_ + 1;
-        add_words({x, frame_.bottom() + row * line_of_text},
-                  data_.x_words[static_cast<std::size_t>(mark)], DrawnText::Anchor::middle);
-        continue;
-      }
-      const std::string text = mark_text(mark);
-      const double half = width_of(text, text_size) / 2;
-      add_line({{x, frame_.bottom()}, {x, frame_.bottom() + 3}}, ink, 0.7);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const double x = place_of_x(x_.marks()[i]);
+      const double half = width_of(texts[i], text_size) / 2;
+      add_x_tick(x);
       if (x - half < until) continue;
-      add_words({x, frame_.bottom() + line_of_text}, text, DrawnText::Anchor::middle);
+      add_words({x, frame_.bottom() + line_of_text}, texts[i], DrawnText::Anchor::middle);
       until = x + half + 3;
     }
   }
-  std::vector<double> x_marks() const {
-    if (data_.x_words.empty()) return x_.marks();
-    std::vector<double> places;
-    for (std::size_t i = 0; i < data_.x_words.size(); ++i) places.push_back(static_cast<double>(i));
-    return places;
+  void add_x_words() {
+    int row = 0;
+    for (std::size_t i = 0; i < x_words_.size(); ++i) {
+      const double x = place_of_x(static_cast<double>(i));
+      add_x_tick(x);
+      row = row % x_rows_ + 1;
+      add_words({x, frame_.bottom() + row * line_of_text}, x_words_[i], DrawnText::Anchor::middle);
+    }
   }
 
   void add_curve(const PlotCurve& curve) {
@@ -201,6 +210,7 @@ class Figure {
   std::size_t columns_;
   Frame frame_;
   Scale x_, y_;
+  std::vector<std::string> x_words_, y_texts_;
   std::vector<Look> looks_;
   double y_room_ = 0;
   int x_rows_ = 1;  // of words below the axis

@@ -48,9 +48,11 @@ std::string pdf_of(const DrawnLine& line, double height) {
 std::string letters_of(const std::string& text) {
   const auto bytes = winansi_of(text);
   if (!bytes)
-    throw InputError("--out", "\"" + text.substr(0, 60) +
-                                  "\" has letters that the fonts of a PDF reader lack; write .svg, "
-                                  "or give other labels (--title, --x-label, --y-label)");
+    throw InputError("--out",
+                     "\"" + text.substr(0, 60) +
+                         "\" has letters that the fonts of a PDF reader lack; write .svg, "
+                         "which has all, or change the text: --title, --x-label and "
+                         "--y-label say others, and curves and panels are named by POINTS");
   std::string safe;
   for (const char letter : *bytes) {
     if (letter == '(' || letter == ')' || letter == '\\') safe += '\\';

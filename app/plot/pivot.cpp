@@ -8,6 +8,7 @@
 #include "sim/core/fields.h"
 #include "study/sweep/best.h"
 #include "study/sweep/columns.h"
+#include "study/sweep/gains.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -42,8 +43,16 @@ std::string text_of_cell(const Json& cell, bool is_time) {
   return is_time ? short_duration(value, 5) : rounded(value, 5);
 }
 
+// A time of its own unit in every cell.
+bool has_times(const Pivot& pivot) { return field_of_column(pivot.cell).ends_with("_us"); }
+
+std::string without_unit(std::string column) {
+  const std::string field = field_of_column(column);
+  return column.erase(column.rfind(field) + field.size() - 3, 3);
+}
+
 void print_table(std::ostream& out, const Pivot& pivot) {
-  const bool is_time = pivot.cell.ends_with("_us");
+  const bool is_time = has_times(pivot);
   std::vector<std::string> head{pivot.y};
   for (const Json& value : pivot.across) head.push_back(printable(value_label(value)));
   Table table(std::move(head));
@@ -52,13 +61,13 @@ void print_table(std::ostream& out, const Pivot& pivot) {
     for (const Json& cell : pivot.cells[y]) row.push_back(text_of_cell(cell, is_time));
     table.add(std::move(row));
   }
-  out << (is_time ? pivot.cell.substr(0, pivot.cell.size() - 3) : pivot.cell) << " by " << pivot.x
-      << " (across)\n\n";
+  out << (is_time ? without_unit(pivot.cell) : pivot.cell) << " by " << pivot.x << " (across)\n\n";
   table.print(out);
 }
 
+// The first title says what cells are, and so their unit.
 void print_csv(std::ostream& out, const Pivot& pivot) {
-  std::vector<std::string> head{pivot.y};
+  std::vector<std::string> head{pivot.y + " (" + pivot.cell + " over " + pivot.x + ")"};
   for (const Json& value : pivot.across) head.push_back(value_label(value));
   out << csv_row(head);
   for (std::size_t y = 0; y < pivot.down.size(); ++y) {
@@ -98,7 +107,7 @@ Fields pivot_fields(const Pivot& pivot) {
 Pivot pivot_of(const PlotRequest& request, const std::string& cell) {
   const PlotTable table = read_plot_table(over_both(request, cell, "--cell"));
   Pivot pivot{.x = table.x,
-              .y = column_named(request.y, table.first, "--y"),
+              .y = column_named(request.y, table.columns, "--y"),
               .cell = table.y,
               .without_result = table.without_result};
   if (pivot.x == pivot.y) throw InputError("--y", "is the same column as --x; name another one");

@@ -18,7 +18,7 @@ constexpr std::size_t most_panels = 12;
 // The one axis that varies besides.
 std::string panel_axis(const PlotRequest& request, const PlotTable& table,
                        const std::vector<std::string>& curves) {
-  if (!request.panel.empty()) return column_named(request.panel, table.first, "--panel");
+  if (!request.panel.empty()) return column_named(request.panel, table.columns, "--panel");
   std::vector<std::string> rest = varying_axes(table);
   std::erase_if(rest, [&](const std::string& axis) {
     return std::find(curves.begin(), curves.end(), axis) != curves.end();
@@ -26,9 +26,7 @@ std::string panel_axis(const PlotRequest& request, const PlotTable& table,
   if (rest.empty()) return "";
   if (rest.size() == 1) return rest.front();
   std::string list;
-  for (const std::string& axis : rest)
-    list += " --where \"" + axis +
-            " == " + value_label(table.rows.front().axes.value(axis, Json())) + "\"";
+  for (const std::string& axis : rest) list += " " + where_held(table, axis);
   throw InputError("--panel",
                    "more than one other axis varies, which one picture cannot show; hold "
                    "all but one of them, as by" +
@@ -71,9 +69,34 @@ Column column_over(const std::vector<PlotRow>& rows,
   return column;
 }
 
+Json x_in(const PlotRow& row, const PlotTable& table) { return row.axes.value(table.x, Json()); }
+
+// Among numbers, rows without one are left out; a text makes all of them texts, which is said where
+// it is one of a few.
+void leave_out_without_x(PlotTable& table, PlotData& data) {
+  std::size_t empty = 0, texts = 0;
+  std::string text;
+  for (const PlotRow& row : table.rows) {
+    const Json x = x_in(row, table);
+    if (x.is_null())
+      ++empty;
+    else if (!amount_of(x) && ++texts == 1)
+      text = value_label(x);
+  }
+  const std::size_t numbers = table.rows.size() - empty - texts;
+  if (numbers > 0 && texts > 0 && texts <= numbers)
+    data.notes.push_back("\"" + text + "\" in the column " + table.x +
+                         " is no number, so that all values stand side by side as texts; leave "
+                         "it out with --where");
+  if (numbers == 0 || texts > 0 || empty == 0) return;
+  std::erase_if(table.rows, [&](const PlotRow& row) { return x_in(row, table).is_null(); });
+  data.notes.push_back(std::to_string(empty) + " rows have nothing in the column " + table.x +
+                       ", and are left out");
+}
+
 // x as numbers in their unit, or texts at whole numbers.
 std::vector<double> x_of(const PlotTable& table, PlotData& data) {
-  const auto value = [&](const PlotRow& row) { return row.axes.value(table.x, Json()); };
+  const auto value = [&](const PlotRow& row) { return x_in(row, table); };
   Column column = column_over(table.rows, value);
   if (column.are_amounts) {
     data.x = measure_of(table.x, column.kind, column.largest);
@@ -124,9 +147,10 @@ std::string last_of(const std::string& path) {
 
 PlotData plot_data(const PlotRequest& request) {
   PlotTable table = read_plot_table(request);
+  PlotData data;
+  leave_out_without_x(table, data);
   const std::vector<std::string> by = curve_axes(request, table);
   const std::string panel = panel_axis(request, table, by);
-  PlotData data;
   data.without_result = table.without_result;
   const std::vector<double> xs = x_of(table, data);
   const std::vector<double> ys = y_of(table, data);

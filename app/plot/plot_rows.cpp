@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -81,8 +82,8 @@ Json value_of(const std::string& cell) {
   const char* end = cell.data() + cell.size();
   const auto [stopped, problem] = read_decimal(cell.data(), end, number);
   if (cell.empty()) return {};
-  if (problem == std::errc() && stopped == end && std::isfinite(number)) return number;
-  return cell;
+  if (problem != std::errc() || stopped != end || std::isinf(number)) return cell;
+  return std::isnan(number) ? Json() : Json(number);
 }
 
 void read_csv(const std::string& text, const std::string& file,
@@ -144,8 +145,20 @@ void read_lines(const std::string& text, const std::string& file,
 
 // "iteration_us" is also called "iteration".
 bool means(const std::string& name, const std::string& column) {
-  constexpr std::array<const char*, 8> units = {
-      "_samples_per_s", "_percent", "_GBps", "_us", "_ps", "_B", "_s", ".mean"};
+  constexpr std::array<const char*, 14> units = {"_samples_per_s",
+                                                 "_tokens_per_s",
+                                                 "_GB_per_s",
+                                                 "_percent",
+                                                 "_GBps",
+                                                 "_GiB",
+                                                 "_days",
+                                                 "_us",
+                                                 "_ps",
+                                                 "_ms",
+                                                 "_B",
+                                                 "_h",
+                                                 "_s",
+                                                 ".mean"};
   const auto ends = [&](const std::string& text) {
     return text == name || (text.size() > name.size() && text.ends_with(name) &&
                             text[text.size() - name.size() - 1] == '.');
@@ -172,7 +185,24 @@ std::vector<std::string> short_names(const Json& row, const std::vector<std::str
   return names;
 }
 
-bool is_one_value(const Json& value) { return !value.is_null() && !value.is_array(); }
+// Null may be a value in another row.
+bool may_be_one_value(const Json& value) { return !value.is_array() && !value.is_object(); }
+
+// Of the names of one figure the one that people read: its mean by the name of all, and a time in
+// microseconds.
+void leave_one_name(std::vector<std::string>& found, const std::vector<std::string>& known) {
+  const auto has = [](const std::vector<std::string>& list, const std::string& one) {
+    return std::find(list.begin(), list.end(), one) != list.end();
+  };
+  const std::vector<std::string> all = found;
+  std::erase_if(found, [&](const std::string& one) {
+    const auto before = [&](std::size_t letters) {
+      return one.substr(0, std::max(one.size(), letters) - letters);
+    };
+    return (one.ends_with(".mean") && has(all, before(5))) ||
+           (one.ends_with("_ps") && has(known, before(3) + "_us"));
+  });
+}
 
 // What a point answers is the first of its list: of layouts the fastest.
 Json with_first(const Json& row) {
@@ -218,6 +248,14 @@ void read_plot_rows(const std::string& file, const std::function<void(const Json
     use_document(Document::parse(text, file).root().json(), file, use);
 }
 
+void add_columns(Json& all, const Json& row) {
+  if (!all.is_object() || !row.is_object()) {
+    if (all.is_null() || row.is_object()) all = row;
+    return;
+  }
+  for (const auto& [name, value] : row.items()) add_columns(all[name], value);
+}
+
 std::string column_named(const std::string& name, const Json& row, const std::string& option) {
   const std::vector<std::string> known = columns_in(row);
   std::vector<std::string> axes, others;
@@ -225,23 +263,18 @@ std::string column_named(const std::string& name, const Json& row, const std::st
     if (column == name) return column;
     if (!means(name, column)) continue;
     if (row.contains("axes") && row["axes"].contains(column))
-      axes.push_back(column);  // the value of the first row may be null
-    else if (is_one_value(column_of(row, column)))
+      axes.push_back(column);
+    else if (may_be_one_value(column_of(row, column)))
       others.push_back(column);
   }
   std::vector<std::string>& found = axes.empty() ? others : axes;
   if (found.empty())
     throw InputError(option, unknown_name("column", name, short_names(row, known)));
-  // "iteration" is metrics.iteration_us before iteration_ps: what people read.
-  const auto shown = std::find_if(found.begin(), found.end(), [](const std::string& one) {
-    return one.starts_with("metrics.");
-  });
-  if (shown != found.end()) return *shown;
-  // Likewise of the same time in two units.
-  std::erase_if(found, [&](const std::string& one) {
-    const std::string in_us = one.substr(0, std::max<std::size_t>(one.size(), 3) - 3) + "_us";
-    return one.ends_with("_ps") && std::find(known.begin(), known.end(), in_us) != known.end();
-  });
+  leave_one_name(found, known);
+  // "iteration" is metrics.iteration_us before all others: what people read.
+  const auto is_shown = [](const std::string& one) { return one.starts_with("metrics."); };
+  if (std::any_of(found.begin(), found.end(), is_shown))
+    std::erase_if(found, std::not_fn(is_shown));
   if (found.size() == 1) return found.front();
   std::string list;
   for (const std::string& one : found) list += (list.empty() ? "" : ", ") + one;

@@ -15,8 +15,12 @@ namespace sgdsim {
 // Of a point whose answer is a list, as of layouts, the row has the first of it.
 void read_plot_rows(const std::string& file, const std::function<void(const Json& row)>& take);
 
-// The column that a user means: its whole path, or the end of it, with or without the unit:
-// "nodes", "iteration". Axes come first. InputError, naming `option`, if there is none or several.
+// Adds the columns of a row to those of the rows before, with a value of each if there is one.
+void add_columns(Json& all, const Json& row);
+
+// The column that a user means, of `row`, which has what any row has: its whole path, or the end of
+// it, with or without the unit: "nodes", "iteration". Axes come first. InputError, naming `option`,
+// if there is none or several.
 std::string column_named(const std::string& name, const Json& row, const std::string& option);
 
 }  // namespace sgdsim

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "app/plot/plot_rows.h"
 #include "sim/core/error.h"
 #include "study/advise/apart.h"
+#include "study/shell_word.h"
 #include "study/sweep/best.h"
 #include "study/sweep/columns.h"
 #include "study/sweep/where.h"
@@ -61,17 +61,24 @@ std::vector<Json> values_of(const std::vector<PlotRow>& rows, const std::string&
 // ---- conditions, by the grammar of sweeps
 
 // The word of a condition that ends in this axis is it: "nodes" is cluster.nodes.
-std::string with_whole_names(const std::string& condition, const Json& first_axes) {
+std::string with_whole_names(const std::string& condition, const Json& axes) {
   std::string text, word;
-  const Json row = {{"axes", first_axes}};
+  const Json row = {{"axes", axes}};
   const auto flush = [&] {
     bool is_one = false;
-    for (const std::string& axis : axes_in(first_axes))
-      is_one = is_one || axis.ends_with("." + word);
+    for (const std::string& axis : axes_in(axes)) is_one = is_one || axis.ends_with("." + word);
     text += is_one && !word.empty() ? column_named(word, row, "--where") : word;
     word.clear();
   };
-  for (const char letter : condition) {
+  for (std::size_t at = 0; at < condition.size(); ++at) {
+    const char letter = condition[at];
+    if (letter == '"') {
+      flush();
+      const std::size_t end = end_of_quote(condition, at);
+      text += condition.substr(at, end - at);
+      at = end - 1;
+      continue;
+    }
     if (std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' || letter == '.') {
       word += letter;
       continue;
@@ -81,6 +88,17 @@ std::string with_whole_names(const std::string& condition, const Json& first_axe
   }
   flush();
   return text;
+}
+
+// As a condition reads it: in quotes where it would be taken for something else.
+std::string literal_text(const Json& value) {
+  if (!value.is_string()) return value.dump();
+  const std::string text = value.get<std::string>();
+  const bool is_word = !text.empty() && Json::parse(text, nullptr, false).is_discarded() &&
+                       std::all_of(text.begin(), text.end(), [](unsigned char letter) {
+                         return std::isalnum(letter) != 0 || letter == '_' || letter == '-';
+                       });
+  return is_word || amount_of(value) ? text : value.dump();
 }
 
 bool is_method(const std::string& axis) {
@@ -100,7 +118,7 @@ std::vector<std::string> axes_in(const Json& axes) {
 std::vector<std::string> varying_axes(const PlotTable& table) {
   std::vector<std::string> names;
   // A row of CSV has nothing but columns, of which nobody says what was varied.
-  if (!table.first.contains("axes") || table.first.size() == 1) return names;
+  if (!table.columns.contains("axes") || table.columns.size() == 1) return names;
   for (const PlotRow& row : table.rows)
     for (const std::string& axis : axes_in(row.axes))
       if (axis != table.x && axis != table.y &&
@@ -110,12 +128,27 @@ std::vector<std::string> varying_axes(const PlotTable& table) {
   return names;
 }
 
+std::string where_held(const PlotTable& table, const std::string& axis) {
+  const Json held = table.rows.front().axes.value(axis, Json());
+  std::set<std::string> fields;  // in which values of this name differ
+  for (const Json& value : values_of(table.rows, axis))
+    if (value.is_object() && name_of_value(value) == name_of_value(held))
+      for (const auto& field : value.items()) fields.insert(field.key());
+  for (const char* name : {"name", "algorithm"})
+    if (fields.erase(name) > 0) break;
+  std::string condition = axis + " == " + literal_text(name_of_value(held));
+  for (const std::string& field : fields)
+    condition += " and " + axis + "." + field +
+                 " == " + literal_text(held.is_object() ? held.value(field, Json()) : Json());
+  const bool has_quotes = condition.find_first_of("\"$`\\") != std::string::npos;
+  return "--where " + (has_quotes ? shell_word(condition) : "\"" + condition + "\"");
+}
+
 void hold_others(const PlotTable& table, const std::vector<std::string>& used, const char* option) {
   for (const std::string& axis : varying_axes(table))
     if (std::find(used.begin(), used.end(), axis) == used.end())
       throw InputError(
-          option, "the axis " + axis + " varies, too; hold it, as by --where \"" + axis +
-                      " == " + value_label(table.rows.front().axes.value(axis, Json())) + "\"");
+          option, "the axis " + axis + " varies, too; hold it, as by " + where_held(table, axis));
 }
 
 bool varies(const std::vector<PlotRow>& rows, const std::string& axis) {
@@ -129,10 +162,13 @@ namespace {
 // Leaves the rows for which all conditions hold.
 void keep_where(PlotTable& table, const std::vector<std::string>& conditions) {
   if (conditions.empty()) return;
-  const Json& first = table.rows.front().axes;
+  Json all = Json::object();  // some rows may lack an axis
+  for (const PlotRow& row : table.rows)
+    for (const auto& axis : row.axes.items())
+      if (!all.contains(axis.key())) all[axis.key()] = axis.value();
   std::vector<Axis> axes;
   std::vector<std::map<std::string, int64_t>> number_of;
-  for (const std::string& name : axes_in(first)) {
+  for (const std::string& name : axes_in(all)) {
     const std::vector<Json> values = values_of(table.rows, name);
     const Json list = values;
     axes.emplace_back(name, Value(list, "--where", ""));
@@ -141,7 +177,7 @@ void keep_where(PlotTable& table, const std::vector<std::string>& conditions) {
       number_of.back().emplace(values[i].dump(), static_cast<int64_t>(i));
   }
   Json texts = Json::array();
-  for (const std::string& one : conditions) texts.push_back(with_whole_names(one, first));
+  for (const std::string& one : conditions) texts.push_back(with_whole_names(one, all));
   const Where where(Value(texts, "--where", ""), axes, Json::object());
   std::erase_if(table.rows, [&](const PlotRow& row) {
     Choice choice;
@@ -152,39 +188,74 @@ void keep_where(PlotTable& table, const std::vector<std::string>& conditions) {
   if (table.rows.empty()) throw InputError("--where", "no row is left");
 }
 
+// Columns are chosen after a look at many rows: in the first one a column may be null, or missing.
+class TableReader {
+ public:
+  explicit TableReader(const PlotRequest& request) : request_(request) {}
+
+  void add(const Json& row) {
+    if (!has_result(row)) {
+      ++table_.without_result;
+      return;
+    }
+    if (is_chosen_) {
+      keep(row);
+      return;
+    }
+    add_columns(table_.columns, row);
+    waiting_.push_back(row);
+    if (waiting_.size() == most_looked_at) choose();
+  }
+
+  PlotTable finish() {
+    if (!is_chosen_) choose();
+    if (table_.rows.empty())
+      throw InputError(request_.options.y, "no row has a number in the column " + table_.y);
+    return std::move(table_);
+  }
+
+ private:
+  static constexpr std::size_t most_looked_at = 1000;
+
+  void choose() {
+    if (waiting_.empty()) throw InputError(request_.file, "no row has a result");
+    const Json& columns = table_.columns;
+    table_.x = column_named(request_.x, columns, request_.options.x);
+    table_.y = column_named(request_.y, columns, request_.options.y);
+    shown_ = {table_.x};
+    for (const auto& [name, option] :
+         {std::pair(request_.by, "--by"), std::pair(request_.panel, request_.options.panel)})
+      if (const std::string column = named_if_given(name, columns, option); !column.empty())
+        shown_.push_back(column);
+    is_chosen_ = true;
+    for (const Json& row : waiting_) keep(row);
+    waiting_.clear();
+  }
+
+  void keep(const Json& row) {
+    const Json y = column_of(row, table_.y);
+    if (!amount_of(y))
+      ++table_.without_result;
+    else
+      table_.rows.push_back({axes_of(row, shown_), y, exchange_of(row)});
+    if (static_cast<int64_t>(table_.rows.size()) > most_rows)
+      throw InputError(request_.file, "more than " + std::to_string(most_rows) +
+                                          " rows are no picture; sweep fewer values");
+  }
+
+  const PlotRequest& request_;
+  PlotTable table_;
+  std::vector<std::string> shown_;
+  std::vector<Json> waiting_;
+  bool is_chosen_ = false;
+};
+
 }  // namespace
 
 PlotTable read_plot_table(const PlotRequest& request) {
-  PlotTable table;
-  std::vector<std::string> shown;
-  read_plot_rows(request.file, [&](const Json& row) {
-    if (!has_result(row)) {
-      ++table.without_result;
-      return;
-    }
-    if (table.first.is_null()) {
-      table.first = row;
-      table.x = column_named(request.x, row, request.options.x);
-      table.y = column_named(request.y, row, request.options.y);
-      shown = {table.x};
-      for (const auto& [name, option] :
-           {std::pair(request.by, "--by"), std::pair(request.panel, request.options.panel)})
-        if (const std::string column = named_if_given(name, row, option); !column.empty())
-          shown.push_back(column);
-    }
-    const Json y = column_of(row, table.y);
-    const auto amount = amount_of(y);
-    if (!amount)
-      ++table.without_result;
-    else
-      table.rows.push_back({axes_of(row, shown), y, exchange_of(row)});
-    if (static_cast<int64_t>(table.rows.size()) > most_rows)
-      throw InputError(request.file, "more than " + std::to_string(most_rows) +
-                                         " rows are no picture; sweep fewer values");
-  });
-  if (table.first.is_null()) throw InputError(request.file, "no row has a result");
-  if (table.rows.empty())
-    throw InputError(request.options.y, "no row has a number in the column " + table.y);
+  TableReader reader(request);
+  read_plot_rows(request.file, [&](const Json& row) { reader.add(row); });
+  PlotTable table = reader.finish();
   keep_where(table, request.where);
   return table;
 }
@@ -197,7 +268,7 @@ PlotRequest over_both(PlotRequest request, const std::string& value, const char*
 
 std::vector<std::string> curve_axes(const PlotRequest& request, const PlotTable& table) {
   if (!request.by.empty() && request.by != "method")
-    return {column_named(request.by, table.first, "--by")};
+    return {column_named(request.by, table.columns, "--by")};
   std::vector<std::string> methods, others = varying_axes(table);
   for (const std::string& axis : axes_in(table.rows.front().axes))
     if (is_method(axis) && axis != table.x && varies(table.rows, axis)) methods.push_back(axis);

@@ -37,7 +37,7 @@ struct PlotRow {
 
 struct PlotTable {
   std::string x, y;  // whole names
-  Json first;        // row with a result
+  Json columns;      // a row with all that rows have
   std::vector<PlotRow> rows;
   int64_t without_result = 0;
 };
@@ -52,6 +52,8 @@ std::vector<std::string> axes_in(const Json& axes);
 bool varies(const std::vector<PlotRow>& rows, const std::string& axis);
 // All that vary, but x and y.
 std::vector<std::string> varying_axes(const PlotTable& table);
+// The option that keeps the rows with the first one's value of this axis, ready to be typed.
+std::string where_held(const PlotTable& table, const std::string& axis);
 // InputError, naming `option`, if an axis varies that is none of these.
 void hold_others(const PlotTable& table, const std::vector<std::string>& used, const char* option);
 // The axes that name a curve.

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "sim/core/decimal.h"
 #include "sim/core/error.h"
+#include "study/sweep/gains.h"
 
 namespace sgdsim {
 namespace {
@@ -15,6 +18,7 @@ namespace {
 constexpr std::size_t most_own_marks = 12;
 constexpr double spans_much = 10;    // largest over smallest
 constexpr double room_of_mark = 34;  // points
+constexpr double most_double = std::numeric_limits<double>::max();
 
 struct UnitStep {
   const char* unit;
@@ -44,31 +48,36 @@ struct Ending {
   const char* unit;  // or "time" or "size"
   double scale;
 };
-constexpr std::array<Ending, 12> endings{{{"_samples_per_s", "samples/s", 1},
+// Rates come before what ends as they do.
+constexpr std::array<Ending, 17> endings{{{"_samples_per_s", "samples/s", 1},
                                           {"_tokens_per_s", "tokens/s", 1},
                                           {"_GB_per_s", "GB/s", 1},
+                                          {"_per_s", "1/s", 1},
                                           {"_ps_per_B", "ps/B", 1},
                                           {"_percent", "%", 1},
                                           {"_GBps", "GB/s", 1},
                                           {"_GiB", "GiB", 1},
+                                          {"_days", "days", 1},
                                           {"_us", "time", 1e6},
                                           {"_ps", "time", 1},
                                           {"_ms", "time", 1e9},
                                           {"_ns", "time", 1e3},
+                                          {"_s", "time", 1e12},
+                                          {"_h", "h", 1},
+                                          {"_min", "min", 1},
                                           {"_B", "size", 1}}};
-
-// The last name of a path that is none of a distribution.
-std::string field_of(const std::string& column) {
-  std::string path = column;
-  for (const char* part : {".mean", ".p50", ".p95", ".p99", ".max"})
-    if (path.ends_with(part)) path.resize(path.size() - std::string(part).size());
-  const std::size_t point = path.rfind('.');
-  return point == std::string::npos ? path : path.substr(point + 1);
-}
 
 std::string spaced(std::string text) {
   std::replace(text.begin(), text.end(), '_', ' ');
   return text;
+}
+
+// The shortest text writes 100000 as 1e+05.
+std::string mark_text(double value, int digits) {
+  if (value == 0) return "0";  // and not -0
+  if (value != std::round(value) || std::abs(value) >= 1e6)
+    return number_text(with_digits(value, digits));
+  return std::to_string(static_cast<int64_t>(value));
 }
 
 double round_step(double raw) {
@@ -81,7 +90,7 @@ double round_step(double raw) {
 }  // namespace
 
 Measure measure_of(const std::string& column, Amount::Kind kind, double largest) {
-  std::string field = field_of(column);
+  std::string field = field_of_column(column);
   Measure measure;
   if (kind == Amount::Kind::time) set_unit(measure, times, largest, 1);
   if (kind == Amount::Kind::size) set_unit(measure, sizes, largest, 1);
@@ -102,20 +111,20 @@ Measure measure_of(const std::string& column, Amount::Kind kind, double largest)
 }
 
 Scale::Scale(std::vector<double> values, Spacing spacing, bool has_marks_at_values, bool has_zero,
-             double length, const std::string& option) {
+             double length, const std::string& axis) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   least_ = values.front();
   most_ = values.back();
   if (spacing == Spacing::logarithmic && least_ <= 0)
-    throw InputError(option, "there is a value of " + mark_text(least_) +
-                                 ", which has no logarithm; leave the option out");
+    throw InputError("--log-" + axis, "there is a value of " + mark_text(least_, 4) +
+                                          ", which has no logarithm; leave the option out");
   is_log_ = spacing == Spacing::logarithmic ||
             (spacing == Spacing::by_range && least_ > 0 && most_ >= spans_much * least_);
   if (is_log_)
     set_log(length);
   else
-    set_linear(has_zero, length, option);
+    set_linear(has_zero, length, axis);
   if (has_marks_at_values && values.size() <= most_own_marks) marks_ = values;
 }
 
@@ -138,10 +147,11 @@ void Scale::set_log(double length) {
   most_ += room;
 }
 
-void Scale::set_linear(bool has_zero, double length, const std::string& option) {
+void Scale::set_linear(bool has_zero, double length, const std::string& axis) {
   if (!std::isfinite(1.1 * (most_ - least_)))
-    throw InputError(option, "values from " + mark_text(least_) + " to " + mark_text(most_) +
-                                 " are too far apart to be drawn; leave rows out");
+    throw InputError("--" + axis, "values from " + mark_text(least_, 4) + " to " +
+                                      mark_text(most_, 4) +
+                                      " are too far apart to be drawn; leave rows out");
   if (has_zero) {
     least_ = std::min(least_, 0.0);
     most_ = std::max(most_, 0.0);
@@ -158,13 +168,28 @@ void Scale::set_linear(bool has_zero, double length, const std::string& option) 
   most_ += room;
   const double step = round_step((most_ - least_) / std::max(2.0, length / room_of_mark));
   for (double i = std::ceil(least_ / step); i * step <= most_; ++i)
-    marks_.push_back(with_digits(i * step, 10));
+    marks_.push_back(with_digits(i * step, 13));
 }
 
 double Scale::at(double value) const {
   return ((is_log_ ? std::log10(value) : value) - least_) / (most_ - least_);
 }
 
-std::string mark_text(double value) { return number_text(with_digits(value, 4)); }
+std::vector<std::string> mark_texts(const std::vector<double>& marks) {
+  const auto gap = [&](std::size_t i) {
+    const double before = i > 0 ? marks[i] - marks[i - 1] : most_double;
+    return std::min(before, i + 1 < marks.size() ? marks[i + 1] - marks[i] : most_double);
+  };
+  const auto fit = [&](int digits) {
+    for (std::size_t i = 0; i < marks.size(); ++i)
+      if (std::abs(with_digits(marks[i], digits) - marks[i]) > 0.02 * gap(i)) return false;
+    return true;
+  };
+  int digits = 4;
+  while (digits < 17 && !fit(digits)) ++digits;
+  std::vector<std::string> texts;
+  for (const double mark : marks) texts.push_back(mark_text(mark, digits));
+  return texts;
+}
 
 }  // namespace sgdsim

@@ -24,15 +24,16 @@ enum class Spacing : unsigned char { by_range, linear, logarithmic };
 class Scale {
  public:
   // `values`: in units of the axis, at least one. `marks`: stand at the values if these are few.
-  // InputError, naming `option`, if logarithms are asked of what has none.
+  // InputError, naming an option of `axis` ("x"), if logarithms are asked of what has none, or
+  // values are too far apart.
   Scale(std::vector<double> values, Spacing spacing, bool has_marks_at_values, bool has_zero,
-        double length, const std::string& option);
+        double length, const std::string& axis);
   bool is_log() const { return is_log_; }
   double at(double value) const;  // from 0 to 1
   const std::vector<double>& marks() const { return marks_; }
 
  private:
-  void set_linear(bool has_zero, double length, const std::string& option);
+  void set_linear(bool has_zero, double length, const std::string& axis);
   void set_log(double length);
 
   bool is_log_ = false;
@@ -41,6 +42,9 @@ class Scale {
   std::vector<double> marks_;
 };
 
-std::string mark_text(double value);
+// Of marks in growing order: with as many digits as tell neighbours apart, so that each stands
+// where it says (as mark_texts() of web/common/figures.js). Whole numbers below a million are in
+// full.
+std::vector<std::string> mark_texts(const std::vector<double>& marks);
 
 }  // namespace sgdsim

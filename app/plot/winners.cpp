@@ -68,7 +68,7 @@ bool is_of_bound(const PlotRow& row) {
 Winners winners_of(const PlotRequest& request, const std::string& best) {
   const PlotRequest of_table = over_both(request, best, "--best");
   const PlotTable table = read_plot_table(of_table);
-  const std::string down = column_named(request.y, table.first, "--y");
+  const std::string down = column_named(request.y, table.columns, "--y");
   std::vector<std::string> used = curve_axes(of_table, table);
   if (used.empty()) throw InputError("--by", "nothing is compared in these rows; say which column");
   const std::vector<std::string> by = used;

@@ -17,13 +17,17 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
+// What stands in quotes is not split.
 std::vector<std::string> parts_of(const std::string& text, const std::string& separator) {
   std::vector<std::string> parts;
   std::size_t from = 0;
-  for (std::size_t at = text.find(separator); at != std::string::npos;
-       at = text.find(separator, from)) {
-    parts.push_back(trimmed(text.substr(from, at - from)));
-    from = at + separator.size();
+  for (std::size_t at = 0; at < text.size();) {
+    if (text.compare(at, separator.size(), separator) == 0) {
+      parts.push_back(trimmed(text.substr(from, at - from)));
+      at = from = at + separator.size();
+    } else {
+      at = text[at] == '"' ? end_of_quote(text, at) : at + 1;
+    }
   }
   parts.push_back(trimmed(text.substr(from)));
   return parts;
@@ -38,13 +42,6 @@ const Json* below(const Json& json, const std::vector<std::string>& steps) {
   return value;
 }
 
-// What stands for an object in a comparison.
-Json comparable(const Json& json) {
-  for (const char* name : {"name", "algorithm"})
-    if (json.is_object() && json.contains(name)) return json[name];
-  return json;
-}
-
 std::vector<std::string> fields_of(const std::vector<Axis>& axes) {
   std::vector<std::string> fields;
   for (const Axis& axis : axes) fields.push_back(axis.field());
@@ -52,6 +49,21 @@ std::vector<std::string> fields_of(const std::vector<Axis>& axes) {
 }
 
 }  // namespace
+
+std::size_t end_of_quote(const std::string& text, std::size_t begin) {
+  for (std::size_t at = begin + 1; at < text.size(); ++at)
+    if (text[at] == '\\')
+      ++at;
+    else if (text[at] == '"')
+      return at + 1;
+  return text.size();
+}
+
+Json name_of_value(const Json& value) {
+  for (const char* name : {"name", "algorithm"})
+    if (value.is_object() && value.contains(name)) return value[name];
+  return value;
+}
 
 Where::Where(const Value& conditions, const std::vector<Axis>& axes, const Json& base) {
   for (const Value& condition : conditions.items()) {
@@ -117,10 +129,10 @@ Where::Side Where::read_side(const std::string& text, const std::string& where,
     else if (is_word || amount_of(Json(part)))
       term.constant = part;
     else if (const Json* field = below(base, steps_of(part, where)))
-      term.constant = comparable(*field);
+      term.constant = name_of_value(*field);
     else
       throw InputError(where, unknown_name("field", part, fields_of(axes)) +
-                                  ", and every field that the base has");
+                                  (base.empty() ? "" : ", and every field that the base has"));
     side.push_back(std::move(term));
   }
   return side;
@@ -130,7 +142,7 @@ Json Where::value_of(const Term& term, const std::vector<Axis>& axes, const Choi
   if (!term.axis) return term.constant;
   const Json value = axes[*term.axis].value(choice[*term.axis]);
   const Json* found = below(value, term.rest);
-  return found == nullptr ? Json() : comparable(*found);
+  return found == nullptr ? Json() : name_of_value(*found);
 }
 
 Json Where::value_of(const Side& side, const std::vector<Axis>& axes, const Choice& choice,
@@ -153,6 +165,14 @@ bool Where::holds(const Comparison& comparison, const std::vector<Axis>& axes,
                   const Choice& choice) {
   const Json left = value_of(comparison.left, axes, choice, comparison.where);
   const Json right = value_of(comparison.right, axes, choice, comparison.where);
+  const auto asks_for_null = [](const Side& side) {
+    return side.size() == 1 && !side.front().axis && side.front().constant.is_null();
+  };
+  if (asks_for_null(comparison.left) || asks_for_null(comparison.right)) {
+    const bool both = left.is_null() && right.is_null();
+    return (comparison.relation == Relation::equal && both) ||
+           (comparison.relation == Relation::unequal && !both);
+  }
   if (left.is_null() || right.is_null()) return comparison.relation == Relation::unequal;
   const auto a = amount_of(left);
   const auto b = amount_of(right);

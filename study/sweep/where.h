@@ -4,7 +4,8 @@
 // A condition compares two sides; a side is a field, a number, a quantity, a word, or a product of
 // fields and numbers. `and` joins comparisons, `or` what `and` has joined; of several conditions
 // all must hold. An object that stands in a field, as {"name": "ddp", "bucket": "1 MB"}, compares
-// as its name. A field that a point does not have is unequal to everything.
+// as its name. A field that a point does not have is unequal to everything but `null`. Text in
+// double quotes, as JSON writes it, is a value whatever it holds.
 #pragma once
 
 #include <set>
@@ -14,6 +15,12 @@
 #include "study/sweep/axis.h"
 
 namespace sgdsim {
+
+// Where the text in quotes that begins here ends: behind its quote, or with the condition.
+std::size_t end_of_quote(const std::string& text, std::size_t begin);
+
+// What stands for a value in a comparison: of an object its name.
+Json name_of_value(const Json& value);
 
 // The value of every axis, by number.
 using Choice = std::vector<int64_t>;
