@@ -33,18 +33,19 @@ _scales = {  # unit of the column: what each unit of files counts there
                if prefix != "k" for byte in ("Bps", "B/s")},
 }
 
-_number = re.compile(r"\s*(\d+\.?\d*(?:[eE][+-]?\d+)?)\s*([A-Za-z/]+)\s*")
+_number = re.compile(r"\s*(\d+\.?\d*(?:[eE][+-]?\d+)?)\s*([A-Za-zµ/]+)\s*")
 
 
 @functools.lru_cache(maxsize=100_000)
 def quantity(text):
-    """("10 Gbps") -> (10.0, "Gbps"); ("1 MiB") -> (1048576.0, "B"); None if it is none."""
+    """("10 Gbps") -> (10.0, "Gbps"); ("1 MiB") -> (1048576.0, "B"); ("1 µs") -> (1.0, "us"); None if it is none."""
     match = _number.fullmatch(text)
     if not match:
         return None
+    written = match[2].replace("µs", "us")
     for unit, scales in _scales.items():
-        if match[2] in scales:
-            return float(match[1]) * scales[match[2]], unit
+        if written in scales:
+            return float(match[1]) * scales[written], unit
     return None
 
 

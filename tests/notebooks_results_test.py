@@ -34,7 +34,7 @@ class Quantities(unittest.TestCase):
     # Every unit of docs/formats.md; what it counts is arithmetic.
     rows = [
         ("1 ps", 1e-6, "us"), ("1 ns", 1e-3, "us"), ("1 us", 1, "us"), ("1 ms", 1e3, "us"), ("1 s", 1e6, "us"),
-        ("2 min", 1.2e8, "us"), ("1 h", 3.6e9, "us"), ("1.5e3 ns", 1.5, "us"),
+        ("1 µs", 1, "us"), ("2 µs/B", 2e3, "ns_per_B"), ("2 min", 1.2e8, "us"), ("1 h", 3.6e9, "us"), ("1.5e3 ns", 1.5, "us"),
         ("1 B", 1, "B"), ("1 KB", 1e3, "B"), ("25 MB", 25e6, "B"), ("1 GB", 1e9, "B"), ("1 TB", 1e12, "B"),
         ("1 KiB", 1024, "B"), ("1MiB", 1048576, "B"), ("1 GiB", 2**30, "B"), ("1 TiB", 2**40, "B"),
         ("1 bps", 1e-9, "Gbps"), ("8 kbps", 8e-6, "Gbps"), ("100 Mbps", 0.1, "Gbps"), ("10 Gbps", 10, "Gbps"),
@@ -43,7 +43,7 @@ class Quantities(unittest.TestCase):
         ("1 ps/B", 1e-3, "ns_per_B"), ("0.5 ns/B", 0.5, "ns_per_B"), ("1 us/B", 1e3, "ns_per_B"),
         ("1 s/B", 1e9, "ns_per_B"),
     ]
-    others = ["", "10", "Gbps", "10 gbps", "10 kB", "p3", "10 Gbps or so", "3 nodes", "../data/x.json"]
+    others = ["", "10", "Gbps", "10 gbps", "10 kB", "p3", "10 Gbps or so", "3 nodes", "../data/x.json", "1 µB"]
 
     def test_units(self):
         for text, value, unit in self.rows:

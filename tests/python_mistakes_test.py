@@ -192,6 +192,25 @@ class Mistakes(unittest.TestCase):
                 timer.cancel()
         return caught.exception, time.monotonic() - pressed[0]
 
+    def test_ctrl_c_goes_before_a_mistake(self):
+        real = sgdsim.native.Reply
+
+        class Pressed(real):
+            def __init__(self, *arguments):
+                super().__init__(*arguments)
+                self.interrupt = (signal.getsignal(signal.SIGINT), signal.SIGINT, None)  # as a note was taken
+
+        sgdsim.Reply = Pressed
+        try:
+            for call in (lambda: sgdsim.run(K80, set={"nope": 1}), lambda: sgdsim.run("resnet50_v100", cluster="25gbe_16")):
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    with self.assertRaises(sgdsim.Interrupted) as ended:
+                        call()
+                self.assertEqual((str(ended.exception), caught), ("interrupted", []))
+        finally:
+            sgdsim.Reply = real
+
     def test_ctrl_c_while_an_answer_goes_is_heard(self):
         class Holder:
             pass

@@ -259,6 +259,33 @@ class Module(unittest.TestCase):
         with self.assertRaises(sgdsim.InputError):
             sgdsim.run("googlenet_k80.json", base=source / "nowhere")
 
+    def test_base_is_of_files_only(self):
+        base = pathlib.Path(folder.name) / "base"
+        for name in ("ring", "flow", "ddp", "resnet50_v100"):  # words that have a folder of their name beside
+            (base / name).mkdir(parents=True)
+        cluster = json.loads(pathlib.Path("topologies/data/10gbe_16.json").read_text())
+        (base / "mine.json").write_text(json.dumps(cluster | {"nodes": 4}))
+        (base / "wfbp").write_text("a file, but no file is asked for")
+        step = dict(cluster="mine.json", set={"strategy": "ddp"}, fidelity="flow", base=base)
+        self.assertEqual(sgdsim.collective("ring", bytes="1 MiB", cluster="mine.json", base=base).ranks, 4)
+        self.assertEqual(sgdsim.run("resnet50_v100", **step).strategy, "ddp")
+        inside = {"schema": "sgdsim/experiment/1", "trace": "resnet50_v100", "cluster": "mine.json", "strategy": "wfbp"}
+        self.assertEqual(sgdsim.run(inside, base=base).workers, 4)
+        for setting in ({"cluster": "mine.json"}, ["cluster=mine.json"], "cluster=mine.json"):
+            self.assertEqual(sgdsim.run(inside | {"cluster": "10gbe_16"}, set=setting, base=base).workers, 4)
+        for axes in ({"cluster": ["mine.json", "10gbe_16"]}, ["cluster=mine.json,10gbe_16"]):
+            self.assertEqual(list(sgdsim.sweep(inside, axes, base=base)["workers"]), [4, 16])
+
+    def test_members_go_before_methods(self):
+        answer = sgdsim._decode('{"rows": 3, "update_us": 2.5, "items": [1], "points": [{"a": 1}, {"a": 2}]}')
+        self.assertEqual((answer.rows, answer.update, answer.items), (3, 2.5e-6, [1]))
+        self.assertEqual(str(answer.update), "2.5 us")
+        self.assertIn("<td>2</td>", answer._repr_html_())
+        step = sgdsim.run(K80)
+        self.assertEqual(step.metrics.update.us, step.metrics.update_us)
+        self.assertEqual(step.rows, [step])
+        self.assertFalse(hasattr(step, "nothing"))
+
     def test_time_prints_itself(self):
         ring = sgdsim.collective("ring", ranks=16, bytes="64 MiB", cluster="10gbe_16")
         text = subprocess.run([program, "collective", "-a", "ring", "-p", "16", "-n", "64 MiB", "-c", "10gbe_16"],

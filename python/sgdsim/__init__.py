@@ -53,16 +53,42 @@ def _word(value):
 _encode = json.JSONEncoder(default=_word, allow_nan=False).encode
 
 
-def _from(base, value):
-    """Files of a folder; names of what sgdsim ships stay."""
-    if isinstance(value, (list, tuple)):
-        return [_from(base, one) for one in value]
+# What names files, in questions and inside of files; and what is a word in some of them.
+_files = {"base", "case", "cluster", "documents", "execution_trace", "experiment", "failures", "file", "files", "fit",
+          "goodput", "gpu", "groups", "inside", "into", "jobs", "layout", "like", "model", "names", "parameters", "question",
+          "record", "schedule", "sweep", "trace", "traffic", "workers"}
+_words = {("import_profile", "model"), ("model_laws", "parameters"), ("diagnose", "layout"), ("compare", "layout")}
+
+
+def _place(base, name, value):
+    """A file of the folder; names of what sgdsim ships, and other words, stay."""
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if not isinstance(value, str) or not value or os.path.isabs(value):
         return value
     file = os.path.join(base, value)
-    return file if os.path.exists(file) else value
+    may_be_folder = name in ("files", "record") or (name in ("file", "experiment") and os.sep in value)
+    return file if os.path.isfile(file) or (may_be_folder and os.path.isdir(file)) else value
+
+
+def _setting(base, text):
+    """cluster=x.json, or along an axis cluster=x.json,y.json."""
+    field, equals, values = text.partition("=")
+    name = field.split(".")[-1].strip()
+    if not equals or name not in _files:
+        return text
+    return field + equals + ",".join(_place(base, name, one) for one in values.split(","))
+
+
+def _from(base, name, value):
+    """What is said of a field, or of a member of what is given in place of a file, with the files of the folder."""
+    if isinstance(value, (list, tuple)):
+        return [_from(base, name, one) for one in value]
+    if isinstance(value, dict):
+        return {key: _from(base, str(key).split(".")[-1], one) for key, one in dict.items(value)}
+    if name in ("set", "axis") and isinstance(value, str):
+        return _setting(base, value)
+    return _place(base, name, value) if name in _files else value
 
 
 def _folder(base):
@@ -80,10 +106,10 @@ def _asked(command, fields, base):
     asked = {name.rstrip("_"): value for name, value in fields.items() if value is not None}
     if base is not None:
         base = _folder(base)
-        asked = {name: _from(base, value) for name, value in asked.items()}
-        if isinstance(asked.get("set"), dict):
-            asked["set"] = {name: _from(base, value) for name, value in asked["set"].items()}
     try:
+        if base is not None:
+            asked = {name: value if (command, name) in _words else _from(base, name, value)
+                     for name, value in asked.items()}
         return _encode(asked).encode()
     except (TypeError, ValueError, RecursionError, UnicodeEncodeError) as wrong:
         raise InputError(2, f"{command}: {wrong}") from None
@@ -107,7 +133,7 @@ def _tell_interrupt(reply, answer):
     try:
         handler(number, frame)
     except KeyboardInterrupt:
-        raise Interrupted(reply.error or "interrupted", answer) from None
+        raise Interrupted(reply.error if reply.code == 130 else "interrupted", answer) from None
 
 
 def _ended(reply, answer, level):
@@ -131,13 +157,13 @@ def _ask(command, fields, base=None, progress=None, as_columns=False, some_may_f
     finally:
         if show is not None:
             show.end()
+    answer = _answer_of(reply, as_columns)
+    _tell_interrupt(reply, answer)
     for note in reply.warnings:
         warnings.warn(note, Warning, stacklevel=level)
     if reply.code == 2:
         place = reply.place
         raise InputError(2, reply.error, place.get("file", ""), place.get("field", ""), place.get("sentence", ""))
-    answer = _answer_of(reply, as_columns)
-    _tell_interrupt(reply, answer)
     if reply.code == 130:
         return _ended(reply, answer, level)
     if reply.code == 1 and some_may_fail and answer is not None:
@@ -185,7 +211,7 @@ def _axis(field, values, base):
         raise InputError(2, f"axes: {field}: expected a list of values or a range as a dict, got a text", "", field)
     if not isinstance(values, dict):
         values = list(values)
-        values = _from(_folder(base), values) if base is not None else values
+        values = _from(_folder(base), field.split(".")[-1], values) if base is not None else values
     return f"{field}={_encode(values)}"
 
 

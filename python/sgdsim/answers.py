@@ -58,17 +58,26 @@ class Time(float):
 _rows = ("points", "plans", "layouts", "jobs", "flows", "groups", "methods", "lines", "account", "suites")
 
 
-class Answer(dict):
-    """The JSON of an answer; members are attributes, too. answer.time_us is a number, answer.time prints itself."""
+def rows_of(answer):
+    """Its list of points, plans, jobs, flows ...; of an answer without one the answer itself."""
+    return next((answer[name] for name in _rows if isinstance(dict.get(answer, name), list) and answer[name]), [answer])
 
-    def __getattr__(self, name):
-        try:
+
+class Answer(dict):
+    """The JSON of an answer; members are attributes, too. answer.time_us is a number, answer.time prints itself.
+    Members go before methods of dicts: metrics.update is the time of the update, dict.update(metrics, ...) the method."""
+
+    def __getattribute__(self, name):
+        if name in self:
             return self[name]
-        except KeyError:
-            us = self.get(name + "_us")
+        if name + "_us" in self:
+            us = self[name + "_us"]
             if isinstance(us, (int, float)):
                 return Time(us / 1e6)
-            raise AttributeError(f"no member {name}; there are: {', '.join(self)}") from None
+        return super().__getattribute__(name)
+
+    def __getattr__(self, name):
+        raise AttributeError(f"no member {name}; there are: {', '.join(self)}")
 
     def __dir__(self):
         return [*super().__dir__(), *self]
@@ -76,13 +85,13 @@ class Answer(dict):
     @property
     def rows(self):
         """Its list of points, plans, jobs, flows ...; of an answer without one the answer itself."""
-        return next((self[name] for name in _rows if isinstance(self.get(name), list) and self[name]), [self])
+        return rows_of(self)
 
     def to_pandas(self):
         """Its rows as a table; else one row of all its values."""
         import pandas
 
-        return pandas.json_normalize(self.rows)
+        return pandas.json_normalize(rows_of(self))
 
     def _repr_html_(self):
         from . import picture  # few need it at once

@@ -2,6 +2,8 @@
 
 import html
 
+from .answers import rows_of
+
 _colours = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#000000")
 _most_rows = 10
 _most_bars = 20
@@ -52,7 +54,7 @@ def lines(series, x_name, y_name):
 
 
 def _leaves(value, name=""):
-    for key, one in value.items():
+    for key, one in dict.items(value):
         path = f"{name}.{key}" if name else key
         if isinstance(one, dict):
             yield from _leaves(one, path)
@@ -71,9 +73,9 @@ def _times(rows):
 
 
 def answer_html(answer):
-    rows = answer.rows
+    rows = rows_of(answer)
     if rows[0] is answer:
-        metrics = answer.get("metrics", {})
+        metrics = dict.get(answer, "metrics", {})
         parts = [(name[:-3], metrics[name]) for name in ("forward_us", "backward_us", "update_us", "compression_us",
                                                          "comm_exposed_us") if metrics.get(name)]
         return _grid(("", ""), [leaf for leaf in _leaves(answer) if not leaf[0].startswith("inputs.")]) + bars(parts, "us")
