@@ -41,8 +41,22 @@ Json described() {
   return schema_of_words(fields_of(words));
 }
 
+// Their fields are read together, so that a field of the other is refused by what to ask.
+Json run_schema() {
+  Json schema = described<RunWords, run_fields>();
+  for (const char* name : {"timeline_workers", "timeline_iterations"})
+    schema["properties"].erase(name);
+  return schema;
+}
+Json timeline_schema() {
+  Json schema = described<RunWords, run_fields>();
+  schema["properties"].erase("breaks");
+  return schema;
+}
+
 Answer answer_run(const Value& question, const Watch& watch) {
   const RunWords words = words_of(question, run_fields);
+  check_no_timeline(words, "ask `timeline`");
   const RunQuestion asked = run_question(words);
   const RunAnswer answer = answer_run(words, asked, false, watch);
   return {to_json(asked, answer), answer.warnings};
@@ -51,6 +65,7 @@ Answer answer_run(const Value& question, const Watch& watch) {
 // The file that `run --timeline` writes.
 Answer answer_timeline(const Value& question, const Watch& watch) {
   const RunWords words = words_of(question, run_fields);
+  if (words.breaks) throw InputError("--breaks", "is no part of a timeline: ask `run`");
   const RunQuestion asked = run_question(words);
   const RunAnswer answer = answer_run(words, asked, true, watch);
   return {Json::parse(timeline_json(asked.experiment, *answer.timeline)), answer.warnings};
@@ -69,8 +84,8 @@ struct Question {
 };
 
 constexpr std::array<Question, 21> questions{
-    {{"run", 2, described<RunWords, run_fields>, answer_run},
-     {"timeline", 1, described<RunWords, run_fields>, answer_timeline},
+    {{"run", 2, run_schema, answer_run},
+     {"timeline", 1, timeline_schema, answer_timeline},
      {"plan", 2, described<RunWords, plan_fields>, answer_plan},
      {"advise", 1, described<AdviseWords, advise_fields>, answer_advise},
      {"learn", 2, described<LearnWords, learn_fields>, answer_learn},
@@ -157,9 +172,22 @@ AnswerText refused(const InputError& error) {
   return text;
 }
 
+// A question may have its own name, too, as its schema says.
+Answer answer_of(const Question& question, const Value& fields, const Watch& watch) {
+  if (!fields.json().is_object() || !fields.json().contains("ask"))
+    return question.answer(fields, watch);
+  Json others = fields.json();
+  if (others["ask"] != question.name)
+    Value(others["ask"], fields.file(), "/ask")
+        .fail("expected \"" + std::string(question.name) + "\", which is asked, got " +
+              text_of(others["ask"], -1));
+  others.erase("ask");
+  return question.answer(Value(others, fields.file(), ""), watch);
+}
+
 AnswerText answered(const Question& question, const std::string& fields, const Watch& watch) {
   const Document document = Document::parse(fields, "question");
-  const Answer answer = question.answer(document.root(), for_threads(watch));
+  const Answer answer = answer_of(question, document.root(), for_threads(watch));
   // A table of many points is printed closer than one answer.
   const bool is_table = question.name == "collective" && answer.json.contains("points");
   const int indent = is_table ? 1 : question.indent;
@@ -178,10 +206,7 @@ AnswerText answered(const Question& question, const std::string& fields, const W
 Answer answer(const Json& question, const Watch& watch) {
   const Value whole(question, "question", "");
   Object object(whole);
-  const Question& asked = question_named(object.at("ask"));
-  Json fields = question;
-  fields.erase("ask");
-  return asked.answer(Value(fields, "question", ""), for_threads(watch));
+  return answer_of(question_named(object.at("ask")), whole, for_threads(watch));
 }
 
 AnswerText ask(const std::string& command, const std::string& fields, const Watch& watch) {

@@ -104,6 +104,9 @@ std::span<const FileSchema> file_schemas() {
        "What `sgdsim collective --sweep --format json` prints. A validator needs the schema of a "
        "point beside this one: `sgdsim schema collective`.",
        schema_of_collective_sweeps},
+      {"columns", "How many points a sweep has that is answered with columns",
+       "The JSON of the library's answer to a sweep with `as_columns`; its points are the columns.",
+       schema_of_columns},
       {"comparison", "Recorded steps beside predicted ones",
        "What `sgdsim compare --format json` prints. See docs/diagnose.md.", schema_of_comparisons},
       {"completion", "When plain flows are done", "What `sgdsim traffic --format json` prints.",

@@ -24,10 +24,22 @@ std::string setting_of(const Value& value) {
   return value.json().is_string() && is_other ? value.json().dump() : word;
 }
 
+// What is read as it is has no content that could stand in its place.
+void check_names_file(const Value& value) {
+  if (!value.json().is_string())
+    value.fail("expected the name of a file: give a file, not what is in it");
+}
+
 // {"cluster.nodes": 64} is cluster.nodes=64; where files are asked for, an object is one itself.
 std::vector<std::string> words_of(const Value& value, const Field& field) {
-  const bool are_files = field.option_words() != nullptr && field.option_words()[0] != '-';
+  const bool are_files = field.file_words() != FileWords::none;
   std::vector<std::string> words;
+  if (field.file_words() == FileWords::only) {
+    if (is_list(value.json()))
+      value.for_each_item(check_names_file);
+    else
+      check_names_file(value);
+  }
   if (value.json().is_object() && !are_files)
     for (const auto& [path, one] : value.entries())
       words.push_back(path + "=" +
@@ -49,6 +61,7 @@ void check_word(const Value& value, const std::string& word) {
 
 void read_field(const Field& field, const Value& value) {
   if (auto* word = field.target<std::string>()) {
+    if (field.file_words() == FileWords::only) check_names_file(value);
     *word = word_of(value);
     check_word(value, *word);
     const std::vector<std::string>& known = field.names();
@@ -77,11 +90,14 @@ void read_words(Object& object, const Fields& fields) {
 
 Json schema_of_words(const Fields& fields) {
   const Json any_word = {{"type", Json::array({"string", "number", "boolean", "object", "array"})}};
+  const Json file = {{"type", "string"}};
+  const Json files = {{"type", Json::array({"string", "array"})}, {"items", file}};
   Json json = schema_of(fields);
   for (const Field& field : fields) {
     const bool is_word = field.target<std::string>() != nullptr && field.names().empty();
     if (is_word || field.target<std::vector<std::string>>() != nullptr) {
-      json["properties"][field.name()] = any_word;
+      const bool are_names = field.file_words() == FileWords::only;
+      json["properties"][field.name()] = !are_names ? any_word : is_word ? file : files;
       json["properties"][field.name()]["description"] = field.says();
       if (field.is_needed() && !is_word) json["properties"][field.name()]["minItems"] = 1;
     }

@@ -188,33 +188,76 @@ TypedColumns columns_of(const Json& answer) {
     add_figures(figures, "", row);
     columns.add(figures);
   };
+  const auto add_each = [&](const Json& rows) {
+    for (const Json& row : rows) add(row);
+    return std::move(columns);
+  };
+  if (answer.is_array()) return add_each(answer);  // of points along an axis
   constexpr std::array<const char*, 10> lists{"points", "plans",   "layouts", "jobs",    "flows",
                                               "groups", "methods", "lines",   "account", "suites"};
   for (const char* name : lists) {
     const auto found = answer.find(name);
     if (found == answer.end() || !found->is_array() || found->empty()) continue;
-    for (const Json& row : *found) add(row);
-    return columns;
+    return add_each(*found);
   }
   add(answer);
   return columns;
 }
 
+namespace {
+
+// How names end that have a unit, the longer first.
+struct Unit {
+  std::string_view ending;
+  std::string_view said;
+};
+constexpr std::array<Unit, 15> units{{{"tokens_per_s_per_gpu", "tokens/s"},
+                                      {"samples_per_s", "samples/s"},
+                                      {"tokens_per_s", "tokens/s"},
+                                      {"B_per_s", "B/s"},
+                                      {"percent", "%"},
+                                      {"hours", "h"},
+                                      {"days", "days"},
+                                      {"GBps", "GB/s"},
+                                      {"GiB", "GiB"},
+                                      {"ps", "ps"},
+                                      {"ns", "ns"},
+                                      {"us", "us"},
+                                      {"ms", "ms"},
+                                      {"s", "s"},
+                                      {"B", "B"}}};
+
+std::string_view unit_in(std::string_view step) {
+  if (step == "h" || step.ends_with("_h")) return "h";
+  for (const Unit& unit : units) {
+    if (!step.ends_with(unit.ending)) continue;
+    const std::size_t before = step.size() - unit.ending.size();
+    const bool is_whole = before == 0 && unit.ending.size() > 1;
+    if (is_whole || (before > 1 && step[before - 1] == '_')) return unit.said;
+  }
+  return "";
+}
+
+// What has the unit of the object that it is of; a count of values has not.
+bool is_statistic(std::string_view step) {
+  constexpr std::array<std::string_view, 6> names{"mean", "median", "min", "max", "low", "high"};
+  if (std::find(names.begin(), names.end(), step) != names.end()) return true;
+  return step.size() > 1 && step[0] == 'p' &&
+         step.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
+
+}  // namespace
+
 std::string unit_of(const std::string& column) {
-  constexpr std::array<std::string_view, 9> units{
-      "samples_per_s", "B_per_s", "ps", "ns", "us", "ms", "s", "B", "GiB"};
-  // The last step of the path that has a unit: metrics.iteration_us.mean.
+  // The last step of the path, or that before it: metrics.iteration_us.mean.
   for (std::size_t end = column.size(); end != 0;) {
     const std::size_t dot = column.rfind('.', end - 1);
     const std::size_t begin = dot == std::string::npos ? 0 : dot + 1;
     const std::string_view step = std::string_view(column).substr(begin, end - begin);
-    for (const std::string_view unit : units)
-      if (step.size() > unit.size() + 1 && step.ends_with(unit) &&
-          step[step.size() - unit.size() - 1] == '_') {
-        if (unit == "samples_per_s") return "samples/s";
-        return unit == "B_per_s" ? "B/s" : std::string(unit);
-      }
-    end = dot == std::string::npos ? 0 : dot;
+    const std::string_view unit = unit_in(step);
+    if (!unit.empty()) return std::string(unit);
+    if (!is_statistic(step) || dot == std::string::npos) return "";
+    end = dot;
   }
   return "";
 }

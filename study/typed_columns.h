@@ -48,12 +48,12 @@ class TypedColumns {
   int64_t rows_ = 0;
 };
 
-// The list that an answer is about as rows (points, plans, jobs, flows ...); of an answer without
-// one all its values as a single row.
+// The list that an answer is, or is about (points, plans, jobs, flows ...), as rows; of an answer
+// without one all its values as a single row.
 TypedColumns columns_of(const Json& answer);
 
 // What the values of a column of this name are measured in: "us" for metrics.iteration_us.p50,
-// "B" for size_B; "" for counts, ratios and texts.
+// "B" for size_B, "%" for gain_percent; "" for counts, ratios and texts.
 std::string unit_of(const std::string& column);
 
 }  // namespace sgdsim

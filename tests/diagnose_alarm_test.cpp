@@ -143,6 +143,20 @@ TEST_CASE("diagnose alarm: a folder of records, and the worker is named") {
 }
 
 // Seven steps of 247 ms: a seventh of each, added up, is not 247 ms to the last bit.
+TEST_CASE("diagnose compare: what only alarms need, and settings of a record, are refused") {
+  const std::string record = "tests/data/usual_host.json.gz";
+  for (const char* option : {"--threshold", "--slack", "--reference", "--least"}) {
+    CAPTURE(std::string(option));
+    const Ran ran = run_sgdsim({"compare", record, record, option, "10"});
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.log == "sgdsim: " + std::string(option) + ": is of --follow DIR, which is missing\n");
+  }
+  const Ran ran = run_sgdsim({"compare", record, record, "--set", "cluster.nodes=4"});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.log == "sgdsim: --set: changes a field of an experiment, and " + record +
+                       " is a record: give an experiment, or leave --set out\n");
+}
+
 TEST_CASE("diagnose compare: a record beside itself differs by nothing") {
   PipelineJob job;
   job.steps = 7;

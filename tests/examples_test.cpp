@@ -151,7 +151,15 @@ TEST_CASE("examples: those of the help run") {
                                            "export htsim",
                                            "model",
                                            "model show",
+                                           "model laws",
                                            "layout",
+                                           "fit",
+                                           "goodput",
+                                           "diagnose",
+                                           "compare",
+                                           "plot",
+                                           "completion",
+                                           "import training-log",
                                            "report"};
   for (const std::string& level : levels) {
     INFO(level);

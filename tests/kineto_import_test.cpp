@@ -119,6 +119,28 @@ TEST_CASE("kineto import: a cluster of other ranks than the recording's makes no
   CHECK(!std::filesystem::exists(one));
 }
 
+TEST_CASE("kineto import: a cluster that ships is named, and one that is JSON stays JSON") {
+  const Folder folder;
+  const std::string profile = folder.put("run.json", KinetoWriter{}.text());
+  const std::string inline_cluster =
+      R"({"schema":"sgdsim/cluster/1","shape":"single_switch","nodes":2,)"
+      R"("nic":{"latency":"0 us","bandwidth":"1 GBps"}})";
+  const std::string one = folder.file("c.json");
+  const auto with = [&](const std::string& cluster) {
+    return import({profile, "--case", one, "--cluster", cluster, "--out", folder.file("t.json")});
+  };
+  CHECK(contains(with("10gbe_16").log, "10gbe_16 has 16 workers"));  // known by its name
+  const Ran ran = with(inline_cluster);
+  INFO(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  CHECK(Json::parse(read_text(one))["experiment"]["cluster"] == Json::parse(inline_cluster));
+  // A ring of two takes a message's bytes once over 1 GB/s, as in the case before.
+  const Ran validated =
+      run_sgdsim({"validate", folder.file("c.json"), "--rows", "--format", "json"});
+  const Json row = Json::parse(validated.out)["suites"][0]["cases"][0]["rows"][0];
+  CHECK(row["predicted_us"].get<double>() == doctest::Approx(11'600 + 8'004 + 1'202 + 34'700));
+}
+
 TEST_CASE("kineto import: what is refused, with nothing written") {
   const Folder folder;
   const std::string profile = folder.put("run.json", KinetoWriter{}.text());
@@ -146,7 +168,10 @@ TEST_CASE("kineto import: what is refused, with nothing written") {
            {"cluster without case", {profile, "--cluster", "x"}, "--case"},
            {"no such cluster",
             {profile, "--case", "-", "--out", folder.file("t"), "--cluster", "x"},
-            "x: cannot be read"},
+            "unknown cluster \"x\""},
+           {"a cluster from standard input",
+            {profile, "--case", "-", "--out", folder.file("t"), "--cluster", "-"},
+            "--cluster: the case names this file"},
            {"two outputs, one stream", {profile, "--case", "-"}, "standard output already takes"},
            {"output over input", {profile, "--out", profile}, profile.c_str()},
            {"no profile", {wrong}, "byte 1: expected \"{\", found \"n\""}}) {

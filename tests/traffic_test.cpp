@@ -418,6 +418,20 @@ TEST_CASE("traffic: where no flow ends, nothing is said about what arrived of th
   CHECK_FALSE(json.contains("delivered"));
 }
 
+TEST_CASE("traffic: a seed where nothing draws is refused") {
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"traffic", "app/flows/incast_4.csv", "-c", "10gbe_16", "--seed", "1"});
+    return run_sgdsim(more);
+  };
+  const Ran refused = with({});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.log ==
+        "sgdsim: --seed: has no effect without --fidelity packet or --routing hashed\n");
+  CHECK(with({"--routing", "hashed"}).exit_code == 0);
+  CHECK(with({"--fidelity", "packet"}).exit_code == 0);
+}
+
 // Of packets that a link loses: the file's seed draws as `--seed` does.
 TEST_CASE("traffic: the seed of the file draws losses, too") {
   const auto makespan = [](int in_file, const std::vector<std::string>& more) {

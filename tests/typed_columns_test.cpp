@@ -111,6 +111,18 @@ TEST_CASE("columns: the rows of an answer") {
         "of.size_B");
 }
 
+TEST_CASE("columns: an answer that is a list has a row for each of it") {
+  const TypedColumns columns = columns_of(Json::parse(
+      R"([{"axes": {"gpus": 8}, "step_us": 3}, {"axes": {"gpus": 16}, "step_us": 2}])"));
+  REQUIRE(columns.rows() == 2);
+  REQUIRE(columns.columns().size() == 2);
+  CHECK(columns.columns()[0].name == "axes.gpus");
+  CHECK(columns.columns()[0].wholes == std::vector<int64_t>{8, 16});
+  CHECK(columns.columns()[1].name == "step_us");
+  CHECK(columns.columns()[1].wholes == std::vector<int64_t>{3, 2});
+  CHECK(columns_of(Json::array()).rows() == 0);
+}
+
 TEST_CASE("columns: units stand in names") {
   const std::pair<const char*, const char*> rows[] = {
       {"metrics.iteration_us.p50", "us"},
@@ -119,6 +131,20 @@ TEST_CASE("columns: units stand in names") {
       {"size_B", "B"},
       {"convergence.time_to_target_s", "s"},
       {"metrics.speedup", ""},
+      {"metrics.iteration_us", "us"},
+      {"metrics.iteration_us.mean", "us"},
+      {"metrics.iteration_us.n", ""},  // how many
+      {"time_to_target_s.median", "s"},
+      {"time_to_target_s.seeds_that_reached_it", ""},
+      {"algbw_GBps", "GB/s"},
+      {"gain_percent", "%"},
+      {"h", "h"},
+      {"mean_to_failure_h", "h"},
+      {"wall.p50.days", "days"},
+      {"now.gpu_hours", "h"},
+      {"tokens_per_s_per_gpu", "tokens/s"},
+      {"maximum", ""},
+      {"p50", ""},
       {"metrics.messages", ""},
       {"s", ""},
       {"axes.cluster.nodes", ""},

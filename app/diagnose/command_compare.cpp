@@ -81,13 +81,20 @@ void follow(const CompareArguments& arguments, Streams streams, int& exit_code) 
   }
 }
 
-void compare_command(const CompareArguments& arguments, Streams streams, int& exit_code) {
+// What is of records that come one after the other, and of the alarm that they raise.
+void check_once(const CLI::App& command) {
+  for (const char* option : {"--once", "--threshold", "--slack", "--reference", "--least"})
+    if (command.count(option) != 0)
+      throw InputError(option, "is of --follow DIR, which is missing");
+}
+
+void compare_command(const CompareArguments& arguments, const CLI::App& command, Streams streams,
+                     int& exit_code) {
   if (arguments.follow.empty() && arguments.files.size() != 2)
     throw InputError("compare",
                      "expected RECORD EXPERIMENT, got one file; --follow DIR takes the "
                      "place of RECORD");
-  if (arguments.follow.empty() && arguments.once)
-    throw InputError("--once", "is of --follow DIR, which is missing");
+  if (arguments.follow.empty()) check_once(command);
   if (arguments.follow.empty())
     compare_once(arguments.words, arguments, streams);
   else
@@ -133,8 +140,9 @@ void add_compare_command(CLI::App& program, Streams streams, int& exit_code) {
       "Examples:\n"
       "  sgdsim compare tests/data/slow_host.json.gz tests/data/usual_host.json.gz\n"
       "  sgdsim compare tests/data/usual_host.json.gz --follow results --once");
-  command->callback(
-      [arguments, streams, &exit_code] { compare_command(*arguments, streams, exit_code); });
+  command->callback([arguments, command, streams, &exit_code] {
+    compare_command(*arguments, *command, streams, exit_code);
+  });
 }
 
 }  // namespace sgdsim

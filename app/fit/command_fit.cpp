@@ -166,7 +166,7 @@ void add_fit_command(CLI::App& program, Streams streams) {
       "  sgdsim fit traces/measurement/data/nccl_abci_a100.json --from-collective nccl \\\n"
       "      --cluster dgx_a100_2 --set nics_per_node=4 --holdout ranks --out results/abci.json\n"
       "  sgdsim fit app/goodput_questions/node_failures.csv --units 256 --since 2026-01-01 \\\n"
-      "      --until 2026-04-01 --out results/failures.json");
+      "      --until 2026-05-01 --out results/failures.json");
   command->callback([arguments, streams] { answer(*arguments, streams); });
 }
 

@@ -116,7 +116,9 @@ double effort_of(const RankSchedule& schedule, const QuietRings* rings, const Pa
 // as it turns out that some have not.
 Replayed play_with_rings(Replay replay, bool has_rings, const Payload& payload, double& effort) {
   std::optional<QuietRings> rings;
-  if (has_rings) rings.emplace(*replay.schedule, *replay.network, *replay.resources, replay.alpha);
+  if (has_rings)
+    rings.emplace(*replay.schedule, *replay.network, *replay.resources, replay.alpha,
+                  replay.stopper);
   while (true) {
     replay.rings = rings && rings->are_any() ? &*rings : nullptr;
     if (replay.rings != nullptr) replay.most_messages = most_step_messages;

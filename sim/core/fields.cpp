@@ -85,6 +85,11 @@ Field Field::option(const char* words) && {
   return std::move(*this);
 }
 
+Field Field::files(FileWords form) && {
+  files_ = form;
+  return std::move(*this);
+}
+
 Field Field::or_not() && {
   has_no_ = true;
   return std::move(*this);

@@ -41,6 +41,9 @@ namespace sgdsim {
 
 class Field;
 
+// Of words: whether they name files, and whether what a file holds may stand in its place.
+enum class FileWords : uint8_t { none, or_content, only };
+
 // What there is to know of the type of a field.
 struct FieldForm {
   void (*read)(const Field&, const Value&, void* target);
@@ -108,6 +111,7 @@ class Field {
   Field like(Json (*schema)()) &&;             // in place of the type's own
   // How it is written on command lines, where not as --name: "-n,--bytes", or "FILE".
   Field option(const char* words) &&;
+  Field files(FileWords form) &&;
   // One with --name means yes, one with --no-name no.
   Field or_not() &&;
 
@@ -129,6 +133,7 @@ class Field {
   bool is_needed() const { return is_needed_; }
   bool is_written_if_null() const { return or_null_; }
   bool has_no() const { return has_no_; }
+  FileWords file_words() const { return files_; }
   // What it fills, if that is a T; else null.
   template <class T>
   T* target() const {
@@ -168,6 +173,7 @@ class Field {
   bool if_any_ = false;
   bool or_null_ = false;
   bool has_no_ = false;
+  FileWords files_ = FileWords::none;
 };
 
 class Fields {

@@ -73,6 +73,23 @@ class Stopper {
   Time reached_;
 };
 
+// Where messages pass that are not counted one by one: looks once for so many of them.
+class Lookout {
+ public:
+  explicit Lookout(const Stopper* stopper) : stopper_(stopper) {}
+  void passed(int64_t messages) {
+    left_ -= messages;
+    if (left_ > 0) return;
+    left_ = between_looks;
+    if (stopper_ != nullptr) stopper_->look();
+  }
+
+ private:
+  static constexpr int64_t between_looks = 65'536;
+  const Stopper* stopper_;
+  int64_t left_ = between_looks;
+};
+
 // Where there may be nobody to ask.
 inline void restart(Stopper* stopper) {
   if (stopper != nullptr) stopper->restart();

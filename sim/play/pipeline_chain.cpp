@@ -150,13 +150,15 @@ bool is_plain_chain(const TreePipeline& pipeline) {
 }
 
 void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
-                const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log) {
+                const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log,
+                const Stopper* stopper) {
   assert(is_plain_chain(pipeline));
   const Team& team = pipeline.team;
   const std::vector<TreeFlow>& flows = pipeline.flows;
   std::vector<bool> folds;
   for (const TreeFlow& flow : flows) folds.push_back(pipeline.reduces && flow.to_root);
   const int workers = wires.network().workers();
+  Lookout lookout(stopper);
   for (int base = 0; base < workers; ++base) {
     if (base / team.stride % team.size != 0 || !team.takes_part(base)) continue;
     std::vector<ChainClocks> chains;
@@ -168,6 +170,7 @@ void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires
         legs.push_back(legs_of(chains[f], wires, run.size_B, folds[f]));
       const bool are_alike = !jitter.on() && log == nullptr;
       play_run(chains, folds, run.count, are_alike, [&](int64_t b) {
+        lookout.passed(team.size);
         Time available = chains[0].out_free.front();
         for (std::size_t f = 0; f < flows.size(); ++f) {
           const auto leg_of = [&](std::size_t hop) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/core/stopper.h"
 #include "sim/net/wires.h"
 #include "sim/play/message_log.h"
 #include "sim/work/pipeline.h"
@@ -16,9 +17,10 @@ namespace sgdsim {
 // members wait: that is played by the recurrence only.
 bool is_plain_chain(const TreePipeline& pipeline);
 
-// `log`: of blocks; only where members wait.
+// `log`: of blocks; only where members wait. Of `stopper` only looks are asked for.
 void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
-                const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log = nullptr);
+                const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log = nullptr,
+                const Stopper* stopper = nullptr);
 
 // The end of the last worker of a program of long chains, where all workers start together and are
 // alike, without playing all of them; or nothing where that is not known.
@@ -26,6 +28,7 @@ std::optional<Time> play_long_chain(const Program& program, const Wires& wires, 
 
 // `log`: of blocks, in the order of their starts.
 void play_trees(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
-                const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log = nullptr);
+                const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log = nullptr,
+                const Stopper* stopper = nullptr);
 
 }  // namespace sgdsim

@@ -79,13 +79,15 @@ struct Happening {
 class PipelinePlayer {
  public:
   PipelinePlayer(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
-                 const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log)
+                 const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log,
+                 const Stopper* stopper)
       : pipeline_(pipeline),
         stage_(stage),
         wires_(wires),
         jitter_(jitter),
         clocks_(clocks),
         log_(log),
+        lookout_(stopper),
         trees_(pipeline) {
     for (const TreeEdge& edge : trees_.all()) {
       const auto number = static_cast<int>(edges_.size());
@@ -183,6 +185,7 @@ class PipelinePlayer {
   const MessageJitter& jitter_;
   std::vector<Time>& clocks_;
   MessageLog* log_;
+  Lookout lookout_;
   TreeEdges trees_;
   int base_ = 0;
   std::vector<Edge> edges_;
@@ -244,6 +247,7 @@ void PipelinePlayer::fetch_for_try(const Edge& edge) {
 }
 
 void PipelinePlayer::happen(Time now, const Happening& happening) {
+  lookout_.passed(1);
   Edge& at = edge(happening.edge);
   switch (happening.kind) {
     case Kind::look:
@@ -336,8 +340,9 @@ void PipelinePlayer::finish() {
 }  // namespace
 
 void play_trees(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
-                const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log) {
-  PipelinePlayer player(pipeline, stage, wires, jitter, clocks, log);
+                const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log,
+                const Stopper* stopper) {
+  PipelinePlayer player(pipeline, stage, wires, jitter, clocks, log, stopper);
   for (int base = 0; base < wires.network().workers(); ++base)
     if (base / pipeline.team.stride % pipeline.team.size == 0 && pipeline.team.takes_part(base))
       player.play_team(base);

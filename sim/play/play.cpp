@@ -85,27 +85,30 @@ void play_stages(const Program& program, const Wires& wires, const PlayOptions& 
   uint64_t number = 0;
   for (const Stage& stage : program.stages) {
     ++number;
-    std::visit(
-        Cases{[&](const Phase& phase) {
-                check_length(phase, wires.network().workers());
-                play_in_rounds(phase, number, wires, options.jitter, played.ends, options.log);
-              },
-              [&](const TreePipeline& pipeline) {
-                check_length(pipeline);
-                const WayLoads loads = loads_of(wires.network(), pipeline);
-                const Wires shared = loads.empty() ? wires : wires.sharing(loads);
-                if (pipeline.members_wait)
-                  play_chain(pipeline, number, shared, options.jitter, played.ends, options.log);
-                else if (events || options.log != nullptr || !is_plain_chain(pipeline))
-                  play_trees(pipeline, number, shared, options.jitter, played.ends, options.log);
-                else
-                  play_chain(pipeline, number, shared, options.jitter, played.ends);
-              },
-              [&](const Barrier& barrier) { wait_for_all(barrier.team, played.ends); },
-              [&](const Launch& launch) {
-                for (Time& end : played.ends) end += launch.length;
-              }},
-        stage);
+    std::visit(Cases{[&](const Phase& phase) {
+                       check_length(phase, wires.network().workers());
+                       play_in_rounds(phase, number, wires, options.jitter, played.ends,
+                                      options.log, options.stopper);
+                     },
+                     [&](const TreePipeline& pipeline) {
+                       check_length(pipeline);
+                       const WayLoads loads = loads_of(wires.network(), pipeline);
+                       const Wires shared = loads.empty() ? wires : wires.sharing(loads);
+                       if (pipeline.members_wait)
+                         play_chain(pipeline, number, shared, options.jitter, played.ends,
+                                    options.log, options.stopper);
+                       else if (events || options.log != nullptr || !is_plain_chain(pipeline))
+                         play_trees(pipeline, number, shared, options.jitter, played.ends,
+                                    options.log, options.stopper);
+                       else
+                         play_chain(pipeline, number, shared, options.jitter, played.ends, nullptr,
+                                    options.stopper);
+                     },
+                     [&](const Barrier& barrier) { wait_for_all(barrier.team, played.ends); },
+                     [&](const Launch& launch) {
+                       for (Time& end : played.ends) end += launch.length;
+                     }},
+               stage);
     count(options.stopper, played.last_end(), 0);
   }
   count(options.stopper, played.last_end(), messages);
@@ -176,8 +179,8 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
     const bool has_wires = options.resources != nullptr;
     const InStep how{as_it_comes, options.last_only, has_wires ? 0 : options.send_buffer_B};
     const auto end = play_symmetric(program, wires, start, how);
-    if (end &&
-        (options.resources == nullptr || is_quiet_in_step(program, network, *options.resources))) {
+    if (end && (options.resources == nullptr ||
+                is_quiet_in_step(program, network, *options.resources, options.stopper))) {
       played.ends = {*end};
       played.path = program.stages.empty() ? PathTaken::none : PathTaken::symmetric;
       return counted(std::move(played));
@@ -194,7 +197,8 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
   }
   starts.resize(static_cast<std::size_t>(network.workers()));
   if (may_choose && options.resources != nullptr) {
-    auto ends = play_same_pairs(program, network, *options.resources, options.alpha, starts);
+    auto ends = play_same_pairs(program, network, *options.resources, options.alpha, starts,
+                                options.stopper);
     if (ends) {
       played.ends = std::move(*ends);
       played.path = PathTaken::rounds;

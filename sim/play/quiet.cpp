@@ -114,6 +114,7 @@ class SamePairs {
     if (!how_.sends && play_alike(clocks)) return;
     std::vector<Time> next(clocks.size());
     std::vector<Duration> folds(clocks.size());
+    Lookout lookout(how_.stopper);
     for (int round = 0; round < phase_.rounds; ++round) {
       std::fill(next.begin(), next.end(), Time());
       for (std::size_t from = 0; from < pairs_.size(); ++from) {
@@ -127,6 +128,7 @@ class SamePairs {
         if (how_.sends) how_.sends(from, clocks[from], clocks[from] + taking.receiver);
       }
       for (std::size_t i = 0; i < next.size(); ++i) clocks[i] = next[i] + folds[i];
+      lookout.passed(phase_.team.size);
     }
   }
 
@@ -239,7 +241,9 @@ std::vector<double> carried_by(const Program& program, const Network& network,
   return carried;
 }
 
-bool is_quiet_in_step(const Program& program, const Network& network, Resources& resources) {
+bool is_quiet_in_step(const Program& program, const Network& network, Resources& resources,
+                      const Stopper* stopper) {
+  Lookout lookout(stopper);
   const Wires wires(network, AlphaRule::wire);
   Loads loads(resources);
   for (const Stage& stage : program.stages) {
@@ -250,6 +254,7 @@ bool is_quiet_in_step(const Program& program, const Network& network, Resources&
     const int rounds = sends_to_the_same(*phase) ? std::min(1, phase->rounds) : phase->rounds;
     for (int round = 0; round < rounds; ++round) {
       loads.clear();
+      lookout.passed(network.workers());
       if (!for_each_message(*phase, round, network.workers(), [&](int from, int to, double size_B) {
             return loads.add(parcel_of(wires, from, to, size_B));
           }))
@@ -305,9 +310,9 @@ void play_ring(const Program& program, const RingPlay& how, std::vector<Time>& c
 
 std::optional<std::vector<Time>> play_same_pairs(const Program& program, const Network& network,
                                                  Resources& resources, AlphaRule alpha,
-                                                 std::vector<Time> clocks) {
+                                                 std::vector<Time> clocks, const Stopper* stopper) {
   if (!always_same_pairs(program, network, resources)) return std::nullopt;
-  play_ring(program, {.network = network, .alpha = alpha}, clocks);
+  play_ring(program, {.network = network, .alpha = alpha, .stopper = stopper}, clocks);
   return clocks;
 }
 

@@ -16,7 +16,8 @@ std::vector<double> carried_by(const Program& program, const Network& network,
                                Resources& resources);
 
 // The messages of each round, all at once, have room: for workers that go in step.
-bool is_quiet_in_step(const Program& program, const Network& network, Resources& resources);
+bool is_quiet_in_step(const Program& program, const Network& network, Resources& resources,
+                      const Stopper* stopper = nullptr);
 
 // Everybody always sends to the same worker, and all of these messages have room together.
 bool always_same_pairs(const Program& program, const Network& network, Resources& resources);
@@ -36,6 +37,7 @@ struct RingPlay {
   std::vector<double>* sent_B = nullptr;
   // Called for every message, if given: who sends it, from when on until it is there.
   std::function<void(std::size_t, Time, Time)> sends = {};
+  const Stopper* stopper = nullptr;  // looks only
 };
 void play_ring(const Program& program, const RingPlay& how, std::vector<Time>& clocks);
 
@@ -43,6 +45,7 @@ void play_ring(const Program& program, const RingPlay& how, std::vector<Time>& c
 // workers are done, whenever they start. What arrives is taken as it comes.
 std::optional<std::vector<Time>> play_same_pairs(const Program& program, const Network& network,
                                                  Resources& resources, AlphaRule alpha,
-                                                 std::vector<Time> clocks);
+                                                 std::vector<Time> clocks,
+                                                 const Stopper* stopper = nullptr);
 
 }  // namespace sgdsim

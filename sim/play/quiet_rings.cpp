@@ -15,11 +15,12 @@ constexpr double most_others = 1 << 22;
 }  // namespace
 
 QuietRings::QuietRings(const RankSchedule& schedule, const Network& network, Resources& resources,
-                       AlphaRule alpha)
+                       AlphaRule alpha, const Stopper* stopper)
     : schedule_(schedule),
       network_(network),
       resources_(resources),
       alpha_(alpha),
+      stopper_(stopper),
       groups_(schedule.groups()),
       ways_(schedule.ranks()),
       capacities_(resources.capacities()),
@@ -316,7 +317,8 @@ RingPlay QuietRings::ring_play(uint32_t group, uint32_t program) const {
   return {.network = network_,
           .alpha = alpha_,
           .members = &schedule_.group(group),
-          .folds = schedule_.folds(program)};
+          .folds = schedule_.folds(program),
+          .stopper = stopper_};
 }
 
 void QuietRings::play(uint32_t group, uint32_t number, uint32_t program,

@@ -28,7 +28,7 @@ class QuietRings {
  public:
   // What it is given must stay.
   QuietRings(const RankSchedule& schedule, const Network& network, Resources& resources,
-             AlphaRule alpha);
+             AlphaRule alpha, const Stopper* stopper = nullptr);
 
   bool are_any() const;
   bool may_be_quiet(uint32_t group) const { return groups_[group].is_alone; }
@@ -102,6 +102,7 @@ class QuietRings {
   const Network& network_;
   Resources& resources_;
   AlphaRule alpha_;
+  const Stopper* stopper_;  // looks only
   std::vector<Group> groups_;
   std::vector<std::vector<Way>> ways_;  // of sends, by sender
   std::vector<double> capacities_;

@@ -32,7 +32,7 @@ struct LinkTimes {
 class PhasePlayer {
  public:
   PhasePlayer(const Phase& phase, uint64_t stage, const Wires& wires, const MessageJitter& jitter,
-              std::vector<Time>& clocks, MessageLog* log)
+              std::vector<Time>& clocks, MessageLog* log, const Stopper* stopper)
       : phase_(phase),
         stage_(stage),
         wires_(wires),
@@ -40,6 +40,7 @@ class PhasePlayer {
         jitter_(jitter),
         clocks_(clocks),
         log_(log),
+        lookout_(stopper),
         whole_(phase.load == Load::whole && phase.share.even()),
         whole_B_(phase.share.bytes(0)) {}
 
@@ -48,7 +49,10 @@ class PhasePlayer {
     if (phase_.talk == Talk::shift) return play_shifts();
     for (round_ = 0; round_ < phase_.rounds; ++round_) {
       share_ways();
-      for_each_team([&](int base) { round(base); });
+      for_each_team([&](int base) {
+        round(base);
+        lookout_.passed(phase_.team.size);
+      });
     }
   }
 
@@ -160,8 +164,9 @@ class PhasePlayer {
   const MessageJitter& jitter_;
   std::vector<Time>& clocks_;
   MessageLog* log_;  // null: nobody asks
-  bool whole_;       // every message is the whole share, of the same size in all lanes
-  double whole_B_;   // that size
+  Lookout lookout_;
+  bool whole_;      // every message is the whole share, of the same size in all lanes
+  double whole_B_;  // that size
   int round_ = 0;
   std::vector<Time> in_ports_;  // eager only
   std::vector<Time> next_;      // shifts only
@@ -176,6 +181,7 @@ void PhasePlayer::play_shifts() {
   for (round_ = 0; round_ < phase_.rounds; ++round_) {
     share_ways();
     shift_round();
+    lookout_.passed(workers());
   }
 }
 
@@ -331,6 +337,7 @@ bool PhasePlayer::play_ring() {
                     in.fold.data(), in.flight.data());
       }
     clocks_.swap(next_);
+    lookout_.passed(workers());
   }
   return true;
 }
@@ -338,8 +345,9 @@ bool PhasePlayer::play_ring() {
 }  // namespace
 
 void play_in_rounds(const Phase& phase, uint64_t stage, const Wires& wires,
-                    const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log) {
-  PhasePlayer(phase, stage, wires, jitter, clocks, log).play();
+                    const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log,
+                    const Stopper* stopper) {
+  PhasePlayer(phase, stage, wires, jitter, clocks, log, stopper).play();
 }
 
 }  // namespace sgdsim

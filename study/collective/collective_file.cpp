@@ -11,7 +11,7 @@ namespace sgdsim {
 namespace {
 
 // Words of the command line, where a text or a number is one.
-struct FileWords {
+struct SaidWords {
   std::vector<std::string> words;
 };
 
@@ -23,7 +23,7 @@ std::string word_of(const Value& value) {
   return text;
 }
 
-void read_value(const Value& value, FileWords& to) {
+void read_value(const Value& value, SaidWords& to) {
   if (!is_list(value.json())) {
     to.words = {word_of(value)};
     return;
@@ -32,7 +32,7 @@ void read_value(const Value& value, FileWords& to) {
   if (to.words.empty()) value.fail("expected at least one entry, got none");
 }
 
-Json schema_of_value(const FileWords&) {
+Json schema_of_value(const SaidWords&) {
   const Json word = {{"type", {"string", "number"}}};
   return any_of({word, list_schema(word, 1)});
 }
@@ -54,7 +54,7 @@ Json schema_of_jitter() { return {{"type", "number"}, {"minimum", 0}, {"maximum"
 Json schema_of_fidelity() { return one_of_schema({"closed_form", "message", "flow", "packet"}); }
 Json schema_of_traffic_in() { return {{"type", {"string", "object"}}}; }
 
-using MaybeWords = std::optional<FileWords>;
+using MaybeWords = std::optional<SaidWords>;
 
 struct CollectiveFile {
   FileHead head;

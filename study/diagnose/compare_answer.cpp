@@ -6,6 +6,8 @@
 
 #include "sim/core/byte_source.h"
 #include "sim/core/error.h"
+#include "study/beside.h"
+#include "study/import/profile_trace.h"
 #include "study/step/experiment.h"
 #include "study/step/simulated.h"
 #include "study/step/timeline_json.h"
@@ -30,7 +32,7 @@ StepRecord simulated_record(const std::string& file, const std::vector<std::stri
   Timeline timeline = timeline_of(experiment, "0-" + std::to_string(workers - 1),
                                   std::to_string(experiment.warm_up) + "-" + std::to_string(last));
   simulated(experiment, &timeline, nullptr);
-  ByteSource source(timeline_json(experiment, timeline), file);
+  ByteSource source(timeline_json(experiment, timeline), place_of(file));
   return read_own_timeline(source, {});
 }
 
@@ -164,10 +166,23 @@ std::string time_part_words(TimePart part) {
   return "";
 }
 
+namespace {
+
+// A folder of profiles may also be a trace, which settings make an experiment.
+bool is_recorded_prediction(const std::string& file, const std::vector<std::string>& settings) {
+  if (file.starts_with('{') || !looks_like_record(file)) return false;
+  if (settings.empty()) return true;
+  if (is_folder(file)) return false;
+  throw InputError("--set", "changes a field of an experiment, and " + file +
+                                " is a record: give an experiment, or leave --set out");
+}
+
+}  // namespace
+
 PredictedSteps read_prediction(const std::string& file, const std::vector<std::string>& settings) {
   PredictedSteps prediction;
-  prediction.file = file;
-  const bool is_recorded = settings.empty() && looks_like_record(file);
+  prediction.file = place_of(file);
+  const bool is_recorded = is_recorded_prediction(file, settings);
   FoundRecord found = is_recorded
                           ? read_record(file)
                           : FoundRecord{simulated_record(file, settings), diagnose::Clocks::one};
@@ -222,7 +237,7 @@ Fields comparison_fields(CompareWords& words) {
 
 Fields compare_fields(CompareWords& words) {
   return Fields{
-             Field("record", words.record, record_field_says()).needed(),
+             Field("record", words.record, record_field_says()).needed().files(FileWords::only),
              Field("experiment", words.experiment, "an experiment, or another record").needed()} +
          comparison_fields(words);
 }

@@ -372,7 +372,10 @@ Json schema_of_diagnoses() { return schema_of_record<DiagnoseAnswer>(); }
 
 Fields diagnose_fields(DiagnoseWords& words) {
   constexpr int64_t most_layers = 1'000'000;
-  return Fields{Field("record", words.record, record_field_says()).needed().option("RECORD")} +
+  return Fields{Field("record", words.record, record_field_says())
+                    .needed()
+                    .files(FileWords::only)
+                    .option("RECORD")} +
          record_fields(words.of) +
          Fields{
              Field("layers", words.layers,

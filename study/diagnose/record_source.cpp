@@ -111,17 +111,19 @@ void name_workers(StepRecord& record, const std::string& file) {
 }
 
 Fields record_fields(RecordWords& words) {
-  return {{"steps", words.steps, "steps to use, as 12,20-23 (default: all)"},
-          {"layout", words.layout,
-           "of logs of NCCL's Inspector and Chakra: how the job is divided, as \"tp8 pp4 dp16\" "
-           "(default: all ranks are replicas)"},
-          Field("stage", words.stage, "of a layout with stages: the one to look at")
-              .from(0, most_layout_stages)
-              .otherwise("none"),
-          Field("exchanges", words.exchanges,
-                "of such logs: exchanges of a step (default: as they repeat)")
-              .from(1, most_exchanges),
-          {"names", words.names, "table (CSV) replica,stage,name of workers, e.g. of their hosts"}};
+  return {
+      {"steps", words.steps, "steps to use, as 12,20-23 (default: all)"},
+      {"layout", words.layout,
+       "of logs of NCCL's Inspector and Chakra: how the job is divided, as \"tp8 pp4 dp16\" "
+       "(default: all ranks are replicas)"},
+      Field("stage", words.stage, "of a layout with stages: the one to look at")
+          .from(0, most_layout_stages)
+          .otherwise("none"),
+      Field("exchanges", words.exchanges,
+            "of such logs: exchanges of a step (default: as they repeat)")
+          .from(1, most_exchanges),
+      Field("names", words.names, "table (CSV) replica,stage,name of workers, e.g. of their hosts")
+          .files(FileWords::only)};
 }
 
 void check_no_layout(const RecordWords& words, const std::string& file) {

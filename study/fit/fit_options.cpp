@@ -186,6 +186,7 @@ Fields fit_fields(FitArguments& arguments) {
   return {
       Field("file", arguments.files, "measurement files and logs; - is standard input")
           .needed()
+          .files(FileWords::or_content)
           .option("FILE"),
       Field("input", arguments.input, "input format (default: detected from the content)")
           .one_of(format_names()),
@@ -238,8 +239,9 @@ Fields fit_fields(FitArguments& arguments) {
       {"into", arguments.into,
        "cluster file to copy to --out, with the fitted link in place of --link"},
       {"link", arguments.link, "link of --into to replace, e.g. nic or gpu_link"},
-      {"inside", arguments.inside,
-       "measurements inside a node: fit gpu_link of --into to them first"},
+      Field("inside", arguments.inside,
+            "measurements inside a node: fit gpu_link of --into to them first")
+          .files(FileWords::or_content),
       Field("crossings", arguments.crossings,
             "times that a message crosses this link between two ranks (default: 1)")
           .from(1, 1000),

@@ -44,7 +44,7 @@ std::string measured_text(const Recording& recording) {
 }  // namespace
 
 Json replay_case(const Recording& recording, const profiler::ImportedStep& step,
-                 const std::optional<std::string>& cluster) {
+                 const std::optional<Json>& cluster) {
   if (!step.no_buckets.empty()) throw InputError("--case", step.no_buckets);
   if (recording.buckets.empty()) throw InputError("--case", "one rank alone exchanges nothing");
   Json experiment = {{"schema", "sgdsim/experiment/1"}, {"trace", to_json(step.trace)}};

@@ -10,10 +10,10 @@
 
 namespace sgdsim {
 
-// `cluster` is a path for the case to name: its collectives are then simulated. Without one, each
-// all-reduce takes the transfer time that was recorded. InputError if the buckets cannot be
-// replayed.
+// `cluster` is what the case says, a name, a path or the cluster itself: its collectives are then
+// simulated. Without one, each all-reduce takes the transfer time that was recorded. InputError if
+// the buckets cannot be replayed.
 Json replay_case(const profiler::Recording& recording, const profiler::ImportedStep& step,
-                 const std::optional<std::string>& cluster);
+                 const std::optional<Json>& cluster);
 
 }  // namespace sgdsim

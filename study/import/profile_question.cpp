@@ -54,6 +54,13 @@ std::string path_from(const std::string& case_file, const std::string& cluster) 
   return path.lexically_proximate(absolute(case_file).parent_path()).string();
 }
 
+// A name stays one, JSON stays JSON, and a file counts from the folder of the case.
+Json cluster_in(const std::string& case_file, const std::string& cluster) {
+  if (shipped_cluster(cluster)) return cluster;
+  if (cluster.starts_with('{')) return cluster_document(cluster).root().json();
+  return path_from(case_file, cluster);
+}
+
 profiler::RankProfile read_profile(const ProfileWords& words, const ProfileFiles& files,
                                    std::size_t i, const profiler::ProfileOptions& options,
                                    const Watch& watch) {
@@ -85,10 +92,11 @@ void check_sizes(const ProfileWords& words) {
 
 // Buckets are played among all workers of a cluster.
 void check_workers(const std::string& cluster, const profiler::Recording& recording) {
-  const int workers = read_cluster_file(cluster).cluster.network.workers();
+  const int workers = read_cluster(cluster_document(cluster).root()).cluster.network.workers();
   if (workers == recording.group_size) return;
   const std::string ranks = std::to_string(recording.group_size);
-  throw InputError("--cluster", cluster + " has " + std::to_string(workers) +
+  const std::string name = cluster.starts_with('{') ? "the cluster" : cluster;
+  throw InputError("--cluster", name + " has " + std::to_string(workers) +
                                     " workers, and the recording is of " + ranks +
                                     (recording.group_size == 1 ? " rank" : " ranks") +
                                     " that exchange gradients; give a cluster of " + ranks +
@@ -102,15 +110,18 @@ Fields profile_fields(ProfileWords& words) {
       Field("files", words.files,
             "profiles (.json or .json.gz), one per rank, or their folder; - is standard input")
           .needed()
+          .files(FileWords::only)
           .option("FILE"),
       {"cluster", words.cluster,
-       "cluster on which the case runs (default: the recorded transfer times)"},
-      {"parameters", words.parameters,
-       "table (CSV) name,elements of the model's parameters in order"},
+       "cluster on which the case runs, by name or file (default: the recorded transfer times)"},
+      Field("parameters", words.parameters,
+            "table (CSV) name,elements of the model's parameters in order")
+          .files(FileWords::only),
       {"like", words.like,
        "trace of the same model, by name or file, for the sizes of its tensors"},
-      {"execution_trace", words.execution_traces,
-       "execution traces of the same run, one per profile, for sizes it does not say"},
+      Field("execution_trace", words.execution_traces,
+            "execution traces of the same run, one per profile, for sizes it does not say")
+          .files(FileWords::only),
       {"keep_first", words.keep_first,
        "use the first step too (default: only if there is no other)"},
       {"communication", words.communication,
@@ -141,8 +152,14 @@ ProfileFiles profile_files(const ProfileWords& words) {
     files.profiles.insert(files.profiles.end(), some.begin(), some.end());
   }
   files.all = files.profiles;
-  for (const std::string& file : {words.parameters, words.like, words.cluster})
+  const bool is_file = !shipped_cluster(words.cluster) && !words.cluster.starts_with('{');
+  for (const std::string& file :
+       {words.parameters, words.like, is_file ? words.cluster : std::string()})
     if (!file.empty()) files.all.push_back(file);
+  if (words.cluster == "-")
+    throw InputError("--cluster",
+                     "the case names this file, which standard input is not: give a "
+                     "name or a file");
   files.all.insert(files.all.end(), words.execution_traces.begin(), words.execution_traces.end());
   if (std::count(files.all.begin(), files.all.end(), "-") > 1)
     throw InputError("FILE", "standard input can be read once only");
@@ -161,7 +178,7 @@ RecordedProfiles read_profiles(const ProfileWords& words, const ProfileFiles& fi
   options.numbers_files = files.from_folder && files.profiles.size() > 1;
   // Mistakes beside the profiles show before these are read, which may take long.
   auto sizes = sizes_of(words);
-  if (!words.cluster.empty()) read_cluster_file(words.cluster);
+  if (!words.cluster.empty()) read_cluster(cluster_document(words.cluster).root());
   std::vector<profiler::RankProfile> profiles;
   for (std::size_t i = 0; i < files.profiles.size(); ++i)
     profiles.push_back(read_profile(words, files, i, options, watch));
@@ -181,10 +198,10 @@ ImportedProfile import_profile(const ProfileWords& words, RecordedProfiles profi
 
 Json case_of(const ProfileWords& words, const ImportedProfile& imported,
              const std::string& case_file) {
-  std::optional<std::string> cluster;
+  std::optional<Json> cluster;
   if (!words.cluster.empty()) {
     check_workers(words.cluster, imported.recording);
-    cluster = path_from(case_file, words.cluster);
+    cluster = cluster_in(case_file, words.cluster);
   }
   return replay_case(imported.recording, imported.step, cluster);
 }

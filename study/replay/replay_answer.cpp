@@ -250,6 +250,7 @@ Fields replay_fields(ReplayWords& words) {
                    "a GOAL file (- is standard input), or the files of a Chakra trace, one per "
                    "rank: step.0.et step.1.et")
                  .needed()
+                 .files(FileWords::only)
                  .option("SCHEDULE"),
              Field("cluster", words.cluster, "cluster file: messages cross its ports")
                  .option("-c,--cluster"),

@@ -170,6 +170,13 @@ Fields plan_fields(RunWords& words) {
                  "much shorter and longer: 5%"}};
 }
 
+void check_no_timeline(const RunWords& words, const std::string& instead) {
+  for (const auto& [option, is_given] :
+       {std::pair("--timeline-workers", words.timeline_workers != RunWords().timeline_workers),
+        std::pair("--timeline-iterations", !words.timeline_iterations.empty())})
+    if (is_given) throw InputError(option, "selects what a timeline records: " + instead);
+}
+
 RunQuestion run_question(const RunWords& words) {
   RunQuestion question{asked(words), {}};
   question.experiment = read_experiment(question.resolved);
@@ -180,12 +187,7 @@ RunAnswer answer_run(const RunWords& words, const RunQuestion& question, bool wa
                      const Watch& watch) {
   const Experiment& experiment = question.experiment;
   RunAnswer answer;
-  for (const auto& [option, is_given] :
-       {std::pair("--timeline-workers", words.timeline_workers != RunWords().timeline_workers),
-        std::pair("--timeline-iterations", !words.timeline_iterations.empty())})
-    if (is_given && !wants_timeline)
-      throw InputError(option,
-                       "selects what a timeline records: give --timeline FILE or --gantt with it");
+  if (!wants_timeline) check_no_timeline(words, "give --timeline FILE or --gantt with it");
   if (wants_timeline)
     answer.timeline = timeline_of(experiment, words.timeline_workers, words.timeline_iterations);
   Stopper stopper(watch, limits_of(words.limits));

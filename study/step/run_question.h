@@ -45,6 +45,8 @@ struct RunQuestion {
   ResolvedExperiment resolved;
   Experiment experiment;
 };
+// InputError for words that are of a timeline only; `instead`: "ask `timeline`".
+void check_no_timeline(const RunWords& words, const std::string& instead);
 RunQuestion run_question(const RunWords& words);
 
 struct RunAnswer {

@@ -159,7 +159,26 @@ SweepWords words_of(const Words& words) {
   return of_sweep;
 }
 
+// What an answer with columns says beside them.
+struct ColumnsAbout {
+  std::string sweep = {};
+  std::string id = {};
+  int64_t points = 0;
+  int64_t done = 0;
+  int64_t failed = 0;
+};
+Fields fields_of(const ColumnsAbout& o) {
+  return {answer_kind("sgdsim/columns/1"),
+          {"sweep", o.sweep, "name of the sweep"},
+          {"id", o.id, "of the sweep, as its points have it"},
+          Field("points", o.points, "how many there are").at_least(0),
+          Field("done", o.done, "rows of the columns").at_least(0),
+          Field("failed", o.failed, "of those: have no result").at_least(0)};
+}
+
 }  // namespace
+
+Json schema_of_columns() { return schema_of_record<ColumnsAbout>(); }
 
 Fields sweep_fields(SweepQuestionWords& words) {
   return Fields{Field("sweep", words.sweep,
@@ -224,9 +243,8 @@ Answer answer_sweep(const Value& question, const Watch& watch) {
   if (best) {
     answer.json = best->json();
   } else if (words.as_columns) {
-    answer.json = {
-        {"schema", "sgdsim/columns/1"}, {"sweep", sweep.name},  {"id", sweep.id},
-        {"points", outcome.points},     {"done", outcome.done}, {"failed", outcome.failed}};
+    answer.json = to_json_by_fields(
+        ColumnsAbout{sweep.name, sweep.id, outcome.points, outcome.done, outcome.failed});
     answer.columns = columns;
   } else {
     answer.json = {{"sweep", sweep.name}, {"points", Json::array()}};

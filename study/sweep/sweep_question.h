@@ -34,6 +34,7 @@ Sweep sweep_of(const SweepQuestionWords& words);
 // The points {"points": [sgdsim/point/1]}, with `minimize` sgdsim/best/1, or as columns, of which
 // the JSON says how many there are. An interrupted sweep has the points that were done.
 Answer answer_sweep(const Value& question, const Watch& watch);
+Json schema_of_columns();
 
 // ---- tune
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "sim/core/refusal.h"
 #include "study/beside.h"
 #include "study/collective/ranges.h"
 #include "study/shipped_inputs.h"
@@ -57,6 +58,14 @@ RoutesOfWords routes_of(const TrafficWords& words) {
   }
   asked.transport = transport_in(words.transport);
   return asked;
+}
+
+// InputError where nothing draws.
+void check_seed(const TrafficWords& words, const TrafficFile& file, Routing routing) {
+  const bool draws =
+      file.has_generators || words.fidelity == "packet" || routing == Routing::hashed;
+  refuse_idle({{"--seed", !words.seed.empty() && !draws}},
+              "without --fidelity packet or --routing hashed");
 }
 
 TrafficHead head_of(const TrafficWords& words, const TrafficAnswer& answer,
@@ -127,6 +136,7 @@ TrafficAnswer answer_traffic(const TrafficWords& words, const Watch& watch, bool
                                  asked.routes.routing, asked.transport);
   std::unique_ptr<Resources> wires = answer.cluster.wires(asked.routes);
   answer.file = read_traffic(words.file, answer.cluster, *wires, asked.seed);
+  check_seed(words, answer.file, asked.routes.routing);
   if (answer.file.seed != std::exchange(asked.routes.seed, answer.file.seed))
     wires = answer.cluster.wires(asked.routes);
   const MakeCarrier carrier = carrier_of(Value(asked.transport, "--transport", ""),

@@ -8,6 +8,7 @@
 
 #include "models/traffic/traffic.h"
 #include "sim/core/error.h"
+#include "sim/core/foreign_json.h"
 #include "sim/core/quantity.h"
 #include "traces/flows_csv.h"
 #include "traces/htsim_matrix.h"
@@ -120,6 +121,17 @@ Fields fields_of(TrafficFields& o) {
       .also(schema_of_either);
 }
 
+// Other than lists of flows.
+bool has_generators(const Value& flows) {
+  const auto draws = [](const Value& one) {
+    return text_member(one.json(), "generator") != "listed";
+  };
+  if (!is_list(flows.json())) return draws(flows);
+  bool found = false;
+  flows.for_each_item([&](const Value& one) { found = found || draws(one); });
+  return found;
+}
+
 // JSON or a table.
 TrafficFile traffic_in(const std::string& text, const std::string& where, const Cluster& cluster,
                        const Resources& wires, std::optional<uint64_t> seed) {
@@ -155,6 +167,7 @@ TrafficFile read_traffic(const Value& value, const Cluster& cluster, const Resou
   traffic.seed = seed.value_or(given.seed);
   if (!given.flows && !given.changes) value.fail("has neither `flows` nor `changes`");
   const OwnSeeds own_seeds = seed ? OwnSeeds::give_way : OwnSeeds::hold;
+  traffic.has_generators = given.flows && has_generators(*given.flows);
   if (given.flows)
     traffic.flows = read_flows(*given.flows, cluster.network, traffic.seed, own_seeds);
   if (given.changes) {

@@ -14,7 +14,8 @@ namespace sgdsim {
 
 struct TrafficFile {
   std::string name;
-  uint64_t seed = 1;  // of all that is drawn
+  uint64_t seed = 1;            // of all that is drawn
+  bool has_generators = false;  // which may draw
   std::vector<PlainFlow> flows;
   std::vector<WireChange> changes;
   Meanwhile meanwhile() const { return {flows, changes}; }

@@ -214,8 +214,9 @@ void print_suite(std::ostream& out, const SuiteResult& suite, bool with_rows) {
 }  // namespace
 
 Fields validate_fields(ValidateWords& words) {
-  return {Field("case", words.files, "case files").needed().option("CASE"),
-          {"rows", words.rows, "print every row too, worst first"}};
+  return {
+      Field("case", words.files, "case files").needed().files(FileWords::or_content).option("CASE"),
+      {"rows", words.rows, "print every row too, worst first"}};
 }
 
 ValidationAnswer answer_validation(const ValidateWords& words, const Watch& watch) {

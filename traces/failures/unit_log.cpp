@@ -30,6 +30,7 @@ std::optional<std::size_t> place_of(const TableHead& head, const Names& names) {
 struct Failure {
   double at_s = 0;
   std::optional<double> down_until_s = {};
+  std::string at = {};  // as it is written
   std::string unit = {};
   int32_t cause = 0;
   std::string where = {};
@@ -99,7 +100,8 @@ class UnitLog {
     // The one unit there is needs no name.
     has_units_ = place_of(head, unit_names).has_value() || record_.unit_count == 1;
     Failure failure{.where = where};
-    failure.at_s = stamps_.read(cells[*place_of(head, time_names)], where);
+    failure.at = cells[*place_of(head, time_names)];
+    failure.at_s = stamps_.read(failure.at, where);
     if (const auto place = place_of(head, unit_names)) {
       failure.unit = cells[*place];
       if (failure.unit.empty()) throw InputError(where, "does not say which unit failed");
@@ -136,9 +138,11 @@ class UnitLog {
       throw InputError(scope_.until.empty() ? "--until" : "--since",
                        "the log would have no length: say from when to when it was kept");
     if (first->at_s < *since_s_)
-      throw InputError(first->where, "failed before the log began (--since)");
+      throw InputError(first->where, "failed before the log began: give --since \"" + first->at +
+                                         "\", or earlier");
     if (last->at_s > *until_s_)
-      throw InputError(last->where, "failed after the log ended (--until)");
+      throw InputError(last->where,
+                       "failed after the log ended: give --until \"" + last->at + "\", or later");
   }
 
   void fail(const Failure& failure) {
