@@ -225,11 +225,12 @@ TEST_CASE("foreign scripts: eval of words that are known, and others") {
                   {ranks + "C=\"run --ranks $R --size 4\"\neval $C", "4"},
                   {ranks + "eval run --size 4 --ranks \"$R\" --y", "4"},
                   {"if $X; then A=--a; fi\nB=8\neval run $A --size $B", "8"}});
-  for (const std::string& script : {"if $X; then B=2; fi\neval run --size $B",
-                                    "if $X; then B='B=2; C'; fi\neval $B\n"
-                                    "run --size $B"}) {
+  for (const char* script : {"if $X; then B=2; fi\neval run --size $B",
+                             "if $X; then B='B=2; C'; fi\neval $B\n"
+                             "run --size $B"}) {
     INFO(script);
-    CHECK(holds(refusal_of([&] { flag_in("B=8\n" + script, "size"); }), "is set below an if"));
+    CHECK(holds(refusal_of([&] { flag_in(std::string("B=8\n") + script, "size"); }),
+                "is set below an if"));
   }
 }
 

@@ -32,7 +32,7 @@ void check_tuned(const std::vector<TunedRow>& rows, int64_t gpus,
 void check_refused(const std::vector<TunedRow>& rows, int64_t gpus) {
   for (const TunedRow& row : rows) {
     INFO(row.text);
-    CHECK(holds(refusal_of([&] { tuned(row.text, gpus); }), row.layout));
+    CHECK(holds(sgdsim::refusal_of([&] { tuned(row.text, gpus); }), row.layout));
   }
 }
 

@@ -12,8 +12,8 @@ using namespace sgdsim;
 
 namespace {
 
-const std::string root = SGDSIM_SOURCE_DIR "/";
-const std::string k80 = root + "app/experiments/googlenet_k80.json";
+const std::string source = SGDSIM_SOURCE_DIR "/";
+const std::string googlenet = source + "app/experiments/googlenet_k80.json";
 
 std::string error_of(const std::string& command, const Json& fields) {
   const AnswerText answer = ask(command, fields.dump());
@@ -28,10 +28,10 @@ TEST_CASE("questions: a profile as a case has the cluster that it was given") {
                         {"shape", "single_switch"},
                         {"nodes", 2},
                         {"nic", {{"latency", "0 us"}, {"bandwidth", "1 GBps"}}}};
-  const std::string file = root + "topologies/data/10gbe_16.json";
+  const std::string file = source + "topologies/data/10gbe_16.json";
   for (const Json& cluster : {Json("10gbe_16"), content, Json(file)}) {
     const Json fields = {
-        {"files", root + "tests/data/kineto.json"}, {"as_case", true}, {"cluster", cluster}};
+        {"files", source + "tests/data/kineto.json"}, {"as_case", true}, {"cluster", cluster}};
     const AnswerText answer = ask("import_profile", fields.dump());
     REQUIRE(answer.error == "");
     CHECK(Json::parse(answer.json)["experiment"]["cluster"] == cluster);
@@ -68,7 +68,7 @@ TEST_CASE("questions: long plays of all engines are looked at while they go") {
 
 TEST_CASE("questions: a sweep with columns says how many points there are") {
   const Json asked = {
-      {"sweep", k80}, {"axis", "cluster.nodes=2,3,4"}, {"as_columns", true}, {"threads", 1}};
+      {"sweep", googlenet}, {"axis", "cluster.nodes=2,3,4"}, {"as_columns", true}, {"threads", 1}};
   const AnswerText answer = ask("sweep", asked.dump());
   REQUIRE(answer.error == "");
   const Json json = Json::parse(answer.json);
@@ -91,7 +91,7 @@ TEST_CASE("questions: the name may stand in the question, too") {
 
 TEST_CASE("questions: fields of a timeline are its own, and of its JSON") {
   const auto asked = [](const char* name, const char* field, const Json& value) {
-    return ask(name, Json({{"experiment", k80}, {field, value}}).dump()).error;
+    return ask(name, Json({{"experiment", googlenet}, {field, value}}).dump()).error;
   };
   CHECK(asked("run", "timeline_workers", "0-3") ==
         "--timeline-workers: selects what a timeline records: ask `timeline`");
@@ -126,13 +126,13 @@ TEST_CASE("questions: where a file is read as it is, no object stands for it") {
 }
 
 TEST_CASE("questions: experiments beside records, and measurements inside nodes, may be objects") {
-  const std::string record = root + "tests/data/slow_host.json.gz";
+  const std::string record = source + "tests/data/slow_host.json.gz";
   const Json experiment = {
       {"schema", "sgdsim/experiment/1"}, {"trace", "resnet50_v100"}, {"cluster", "25gbe_16"}};
   const Json compared = {{"record", record}, {"experiment", experiment}};
   // It is read: another number of stages is what cannot be compared.
   CHECK(error_of("compare", compared).starts_with("inline: has 1 stage, and "));
-  const std::string measured = root + "tests/data/measurement.json";
+  const std::string measured = source + "tests/data/measurement.json";
   const auto fitted = [&](const Json& inside) {
     const AnswerText answer = ask("fit", Json({{"file", measured},
                                                {"from_collective", "stated"},
