@@ -188,3 +188,16 @@ TEST_CASE("beside traffic: links that fail, and what is refused") {
                            R"(/traces/data/googlenet_k80.json", "traffic": {"changes": []}}}]})");
   refused({"jobs", file.name()}, "the traffic beside all jobs is that of the jobs file");
 }
+
+TEST_CASE("traffic: where no flow ends, nothing is said about what arrived of those that did") {
+  const Temporary file(
+      Temporary::Kind::file,
+      R"({"flows": [{"generator": "incast", "to": 0, "from": "1-2", "size": "1 MB"}],
+                           "changes": [{"at": "10 us", "vertex": "node0", "bandwidth": 0}]})");
+  const Ran ran = run_sgdsim({"traffic", file.name(), "-c", "topologies/data/leaf_spine_144.json",
+                              "--fidelity", "packet", "--transport", "mlt", "--format", "json"});
+  REQUIRE(ran.exit_code == 4);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["flows_ended"] == 0);
+  CHECK_FALSE(json.contains("delivered"));
+}

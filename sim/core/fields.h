@@ -161,18 +161,12 @@ class Field {
   void (*check_)(const Value&) = nullptr;
   Json (*schema_)() = nullptr;
   std::vector<std::string> names_;
-  int64_t least_ = 0;
-  int64_t most_ = INT64_MAX;
+  int64_t least_ = 0, most_ = INT64_MAX;
   double least_number_ = std::numeric_limits<double>::lowest();
   double most_number_ = std::numeric_limits<double>::max();
-  int64_t least_entries_ = 0;
-  int64_t most_entries_ = INT64_MAX;
-  bool has_limits_ = false;
-  bool takes_one_ = false;
-  bool is_needed_ = false;
-  bool if_any_ = false;
-  bool or_null_ = false;
-  bool has_no_ = false;
+  int64_t least_entries_ = 0, most_entries_ = INT64_MAX;
+  bool has_limits_ = false, takes_one_ = false, is_needed_ = false;
+  bool if_any_ = false, or_null_ = false, has_no_ = false;
   FileWords files_ = FileWords::none;
 };
 
