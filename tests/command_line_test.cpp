@@ -269,7 +269,7 @@ TEST_CASE("command line: an option without effect is refused") {
        with(ring, {"-a", "auto", "--op", "alltoall", "--option", "duplex=link"}),
        "--option: option duplex has no effect on any algorithm for alltoall"},
       {"in another operation", with(ring, {"-a", "be", "--option", "be_allgather=ring"}),
-       "--option: option be_allgather has no effect on a be allreduce"},
+       "--option: option be_allgather has no effect on be for allreduce"},
       {"in another operation of auto",
        with(ring, {"-a", "auto", "--op", "broadcast", "--option", "mst_reduce=eager"}),
        "--option: option mst_reduce has no effect on any algorithm for broadcast"},

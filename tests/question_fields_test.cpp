@@ -7,6 +7,7 @@
 #include "study/answer.h"
 #include "study/typed_columns.h"
 #include "study/watch.h"
+#include "tests/run_program.h"
 
 using namespace sgdsim;
 
@@ -28,11 +29,15 @@ TEST_CASE("questions: a profile as a case has the cluster that it was given") {
                         {"shape", "single_switch"},
                         {"nodes", 2},
                         {"nic", {{"latency", "0 us"}, {"bandwidth", "1 GBps"}}}};
-  const std::string file = source + "topologies/data/10gbe_16.json";
-  for (const Json& cluster : {Json("10gbe_16"), content, Json(file)}) {
+  const Temporary file(Temporary::Kind::file, content.dump());
+  const auto with = [](const Json& cluster) {
     const Json fields = {
         {"files", source + "tests/data/kineto.json"}, {"as_case", true}, {"cluster", cluster}};
-    const AnswerText answer = ask("import_profile", fields.dump());
+    return ask("import_profile", fields.dump());
+  };
+  CHECK(with("10gbe_16").error.find("10gbe_16 has 16 workers") != std::string::npos);  // a name
+  for (const Json& cluster : {content, Json(file.name())}) {
+    const AnswerText answer = with(cluster);
     REQUIRE(answer.error == "");
     CHECK(Json::parse(answer.json)["experiment"]["cluster"] == cluster);
     CHECK(ask("validate", Json({{"case", Json::parse(answer.json)}}).dump()).error == "");
@@ -54,7 +59,8 @@ TEST_CASE("questions: long plays of all engines are looked at while they go") {
       {"blocks along trees", {{"algorithm", "double_binary_tree"}, {"block", "64 B"}}},
       {"quiet wires", {{"algorithm", "ring"}, {"fidelity", "flow"}, {"bytes", "1000003 B"}}}};
   for (const auto& [why, fields] : rows) {
-    CAPTURE(std::string(why));
+    const std::string what = why;
+    CAPTURE(what);
     Json asked = {{"bytes", "1 MiB"}, {"cluster", cluster}};
     asked.update(fields);
     int looks = 0;
@@ -113,7 +119,8 @@ TEST_CASE("questions: where a file is read as it is, no object stands for it") {
       {"replay", "schedule", true}};
   const std::set<std::string> of_others = {"names", "parameters", "execution_trace"};
   for (const auto& [name, field, are_many] : fields) {
-    CAPTURE(std::string(name) + " " + field);
+    const std::string what = std::string(name) + " " + field;
+    CAPTURE(what);
     const Json type = question_schema(name)["properties"][field]["type"];
     CHECK(type == (are_many ? Json::array({"string", "array"}) : Json("string")));
     for (const Json& value : {object, Json::array({object})}) {

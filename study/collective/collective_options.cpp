@@ -238,12 +238,11 @@ CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::
     const std::string key = option_key(option);
     set_option(question.options, key, option_value(option), "--option");
     if (!has_effect(arguments, algorithm, key)) {
-      if (algorithm == "auto")
+      const bool is_auto = algorithm == "auto";
+      const std::string who = is_auto ? "any algorithm" : algorithm;
+      if (is_auto || !reads_option(known_algorithm(algorithm), key, question.operation))
         throw InputError("--option",
-                         idle_word("option " + key, "on any algorithm for " + arguments.operation));
-      if (!reads_option(known_algorithm(algorithm), key, question.operation))
-        throw InputError("--option", idle_word("option " + key,
-                                               "on a " + algorithm + " " + arguments.operation));
+                         idle_word("option " + key, "on " + who + " for " + arguments.operation));
       check_option_applies(known_algorithm(algorithm), question.options, key, "--option");
     }
   }

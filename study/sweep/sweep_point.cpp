@@ -5,7 +5,6 @@
 #include <set>
 
 #include "sim/core/error.h"
-#include "sim/core/refusal.h"
 #include "study/step/collective_field.h"
 #include "study/step/override.h"
 #include "study/step/result_json.h"
@@ -327,9 +326,8 @@ void check_costs(const Sweep& sweep) {
   for (const Axis& axis : sweep.axes)
     if (begins_with(axis, "cluster"))
       throw InputError(axis.where(),
-                       idle_word(axis.field(),
-                                 "where `collective` says itself what an exchange costs; change "
-                                 "collective.per_byte, or --set collective=ring"));
+                       "`collective` says itself what an exchange costs, whatever the cluster is; "
+                       "change collective.per_byte, or --set collective=ring");
 }
 
 }  // namespace
