@@ -82,8 +82,10 @@ Trace with_compute(Trace trace, double compute) {
 
 Trace with_batch(Trace trace, int64_t batch) {
   if (trace.batch == 0)
-    throw InputError("--batch", "the trace does not state the batch that it was measured with; write it into the trace as "
-                     "`batch`, or scale with --compute");
+    throw InputError(
+        "--batch",
+        "the trace does not state the batch that it was measured with; write it into the trace as "
+        "`batch`, or scale with --compute");
   const double factor = static_cast<double>(batch) / static_cast<double>(trace.batch);
   scale_layers(trace, factor);
   trace.load = scaled(trace.load, factor);
