@@ -24,6 +24,7 @@ const std::filesystem::path root = SGDSIM_SOURCE_DIR;
 Json star_of(const std::string& network) {
   Json json = {{"shape", "single_switch"},
                {"nodes", 4},
+               {"acknowledgements", 0},
                {"nic", {{"latency", "0.5 ms"}, {"per_byte", "80 ns/B"}, {"reduce", "0.1 ns/B"}}}};
   if (!network.empty()) json["network"] = network;
   return json;
@@ -161,17 +162,24 @@ TEST_CASE("network: rings over uneven links, closed form and messages alike") {
 TEST_CASE("network: defaults alone are the physics of real TCP") {
   std::vector<RowResult> even;
   std::vector<RowResult> uneven;
+  std::vector<RowResult> direct;
   const std::vector<CaseFile> files = cases_with_network("tcp");  // to which results point
   for (const SuiteResult& suite : validate(files))
     for (const CaseResult& one : suite.cases)
       for (const RowResult& row : one.judged.rows)
-        if (row.row->use == RowUse::held && row.row->label != "bcast_mst_buf")
-          (one.file->name.find("slow") == std::string::npos ? even : uneven).push_back(row);
+        if (row.row->use == RowUse::held && row.row->label != "bcast_mst_buf") {
+          const bool is_even = one.file->name.find("slow") == std::string::npos;
+          (is_even ? even : uneven).push_back(row);
+          if (is_even && row.row->label == "ar_direct") direct.push_back(row);
+        }
   REQUIRE(even.size() > 500);
   REQUIRE(uneven.size() == 24);
-  CHECK(summary_of(even).median <= 0.53);
-  CHECK(summary_of(even).p90 <= 3.1);
-  CHECK(summary_of(even).max <= 14);
+  CHECK(summary_of(even).median <= 0.5);
+  CHECK(summary_of(even).p90 <= 3);
+  CHECK(summary_of(even).max <= 15);
+  REQUIRE(direct.size() == 25);
+  CHECK(summary_of(direct).median <= 3);
+  CHECK(summary_of(direct).p90 <= 12);
   CHECK(summary_of(uneven).median <= 0.8);
   CHECK(summary_of(uneven).p90 <= 8);
 }
@@ -270,7 +278,7 @@ TEST_CASE("network: a cluster with long start-ups that does not say it is told w
 // two rounds four workers send 8 Mbit: at half of 2 Gbps, behind 5 us at both ports.
 TEST_CASE("network: ports whose efficiency depends on senders are not shared by default") {
   const std::string cluster =
-      R"({"shape": "single_switch", "nodes": 4, "network": "tcp", "nic": {"latency": "5 us",
+      R"({"shape": "single_switch", "nodes": 4, "network": "tcp", "acknowledgements": 0, "nic": {"latency": "5 us",
           "bandwidth": "10 Gbps", "efficiency": [{"senders": 1, "efficiency": 1},
                                                  {"senders": 4, "efficiency": 0.5}]},
           "ports": [{"node": 0, "bandwidth": "2 Gbps"}]})";

@@ -18,6 +18,7 @@ Json star(int nodes, const char* network, const Json& more = Json::object()) {
           {"shape", "single_switch"},
           {"nodes", nodes},
           {"network", network},
+          {"acknowledgements", 0},
           {"nic", nic}};
 }
 

@@ -82,7 +82,7 @@ Duration halving_time(const CollectiveJob& job, bool folds) {
   Duration sum;
   for (int kept = parts / 2; kept >= 1; kept /= 2) {
     const double size_B = job.first_chunks(kept, parts);
-    sum += job.message(size_B);
+    sum += job.exchange(size_B);
     if (folds) sum += job.fold(size_B);
   }
   return sum;
@@ -108,8 +108,8 @@ std::optional<Duration> broadcast_time(const CollectiveJob& job) {
   Duration sum;
   for (int mask = 1 << (log2_up(size) - 1); mask >= 1; mask /= 2)
     sum += job.message(chunk_B * std::min(mask, size - mask));
-  if (!job.options.of(doubling)) return sum + job.message(chunk_B) * (size - 1);
-  for (int held = 1; held < size; held *= 2) sum += job.message(job.first_chunks(held, size));
+  if (!job.options.of(doubling)) return sum + job.exchange(chunk_B) * (size - 1);
+  for (int held = 1; held < size; held *= 2) sum += job.exchange(job.first_chunks(held, size));
   return sum;
 }
 

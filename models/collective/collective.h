@@ -111,6 +111,8 @@ struct CollectiveJob {
   double bytes() const { return share.bytes(0); }
   // One message of s bytes, and the fold of s bytes, on the worst pair.
   Duration message(double size_B) const { return latency(size_B) + transfer(size_B); }
+  // The same where its sender gets as much meanwhile.
+  Duration exchange(double size_B) const { return latency(size_B) + exchanged(size_B); }
   // Its start-up, with the wait for an answer where there is one.
   Duration latency(double size_B) const { return cost.at(size_B).start_up(); }
   // Whether this message, or one that follows, waits for an answer.
@@ -126,6 +128,7 @@ struct CollectiveJob {
     return waits_B ? std::clamp(std::ceil(*waits_B) - 1, 0., bytes()) : bytes();
   }
   Duration transfer(double size_B) const { return cost.at(size_B).per_byte.of(size_B); }
+  Duration exchanged(double size_B) const { return cost.at(size_B).both_ways().of(size_B); }
   Duration fold(double size_B) const { return cost.at(size_B).reduce.of(size_B); }
   // The bytes of the first `count` of `parts` chunks, the largest ones.
   double first_chunks(int count, int parts) const {

@@ -56,7 +56,7 @@ bool fits_buffer(const CollectiveJob& job, int member) {
 // One phase of the largest chunk's owner: member 0.
 Duration phase_time(const CollectiveJob& job, double chunk_B, Duration fold) {
   const bool start_up_once = is_at_once(job) && job.wire();
-  const Duration turn = start_up_once ? job.transfer(chunk_B) : job.message(chunk_B);
+  const Duration turn = start_up_once ? job.exchanged(chunk_B) : job.exchange(chunk_B);
   const Duration first = turn + fold + (start_up_once ? job.latency(chunk_B) : Duration());
   return first + (fits_buffer(job, 0) ? std::max(turn, fold) : turn + fold) * (job.size() - 2);
 }

@@ -94,14 +94,15 @@ std::optional<Duration> closed_form(const CollectiveJob& job) {
   const double n = job.bytes();
   const double b = block_B(job);
   const Duration flights = job.latency(b) * log2_up(job.size());
-  const Duration down = flights + job.cost.at(b).per_byte.of(n);
+  const PairCost& cost = job.cost.at(b);
+  const Duration down = flights + (job.size() > 2 ? cost.both_ways() : cost.per_byte).of(n);
   switch (job.operation) {
     case Operation::broadcast:
       return down;
     case Operation::reduce:
-      return down + job.cost.at(b).reduce.of(n);
+      return down + cost.reduce.of(n);
     default:
-      return down + flights + job.cost.at(b).reduce.of(n);
+      return down + flights + cost.reduce.of(n);
   }
 }
 

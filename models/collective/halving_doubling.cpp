@@ -52,8 +52,8 @@ std::optional<Duration> closed_form(const CollectiveJob& job) {
   Duration gather;
   for (int held = 1; held < parts; held *= 2) {
     const double size_B = job.first_chunks(held, parts);
-    scatter += job.message(size_B) + job.fold(size_B);
-    gather += job.message(size_B);
+    scatter += job.exchange(size_B) + job.fold(size_B);
+    gather += job.exchange(size_B);
   }
   if (job.operation == Operation::reduce_scatter) return scatter;
   if (job.operation == Operation::allgather) return gather;

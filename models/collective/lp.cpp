@@ -190,7 +190,9 @@ struct Stages {
   std::vector<BlockRun> runs;
   const CollectiveJob& job;
   Duration transfer(double size_B) const {
-    return job.wire() ? job.transfer(size_B) : job.message(size_B);
+    const bool goes_both_ways = job.size() > 2;
+    if (!job.wire()) return goes_both_ways ? job.exchange(size_B) : job.message(size_B);
+    return goes_both_ways ? job.exchanged(size_B) : job.transfer(size_B);
   }
   Duration both(double size_B) const { return transfer(size_B) + job.fold(size_B); }
   Duration flights() const {

@@ -50,11 +50,11 @@ Program schedule(const CollectiveJob& job) {
 // unfold of the whole message.
 std::optional<Duration> allreduce_time(const CollectiveJob& job) {
   const double n = job.bytes();
-  const Duration round = job.message(n) + job.fold(n);
+  const Duration round = job.exchange(n) + job.fold(n);
   const Duration core = round * log2_down(job.size());
   if (is_power_of_two(job.size())) return core;
   if (job.wire()) return std::nullopt;  // members that were not folded into have a head start
-  return core + round + job.message(n);
+  return core + job.message(n) + job.fold(n) + job.message(n);
 }
 
 // ceil(lg P) alpha + (P-1)/P n beta: member 0's window is the largest in every round.
@@ -64,7 +64,7 @@ std::optional<Duration> allgather_time(const CollectiveJob& job) {
   if (!is_power_of_two(size) && !job.share.even(size)) return std::nullopt;
   Duration sum;
   for (int held = 1; held < size; held *= 2)
-    sum += job.message(job.first_chunks(std::min(held, size - held), size));
+    sum += job.exchange(job.first_chunks(std::min(held, size - held), size));
   return sum;
 }
 
@@ -74,7 +74,7 @@ std::optional<Duration> closed_form(const CollectiveJob& job) {
   const Program program = alltoall(job);
   const auto& phase = std::get<Phase>(program.stages.front());
   Duration sum;
-  for (int round = 0; round < phase.rounds; ++round) sum += job.message(phase.sent_B(round, 0, 0));
+  for (int round = 0; round < phase.rounds; ++round) sum += job.exchange(phase.sent_B(round, 0, 0));
   return sum;
 }
 

@@ -70,7 +70,7 @@ std::optional<Duration> uneven_time(const CollectiveJob& job, double chunk_B, in
   const int group = nested->group_sizes.front();
   if (group < 2 || group >= job.size() || job.size() % group != 0) return std::nullopt;
   const auto transit_ps = [&](const PairCost& cost) {
-    return static_cast<double>(cost.per_byte.of(chunk_B).ps());
+    return static_cast<double>(cost.both_ways().of(chunk_B).ps());
   };
   const PairCost& inside = network.classes()[0];
   const PairCost& across = network.classes()[1];
@@ -93,7 +93,7 @@ std::optional<Duration> closed_form(const CollectiveJob& job) {
   if (job.cost.at(chunk_B).rendezvous && job.network != nullptr &&
       job.network->at_size(chunk_B).classes().size() > 1)
     return std::nullopt;
-  const Duration moving = uneven_time(job, chunk_B, steps).value_or(job.message(chunk_B) * steps);
+  const Duration moving = uneven_time(job, chunk_B, steps).value_or(job.exchange(chunk_B) * steps);
   return moving + job.fold(chunk_B) * folding;
 }
 

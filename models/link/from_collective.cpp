@@ -24,6 +24,7 @@ CollectiveJob job_of(const MeasuredCollective& measured, const CollectiveOptions
   job.share = {.total = measured.size, .fractional = options.fractional_chunks, .split = {}};
   job.block = measured.block;
   job.options = options;
+  job.cost.smallest.acknowledged = measured.acknowledged;
   return job;
 }
 
@@ -33,7 +34,8 @@ bool is_played(const Algorithm& algorithm, const CollectiveJob& job) {
   return !algorithm.closed_form_note.empty() || !closed_form_of(algorithm, job);
 }
 
-double time_ps(const Algorithm& algorithm, CollectiveJob job, const PairCost& cost, bool played) {
+double time_ps(const Algorithm& algorithm, CollectiveJob job, PairCost cost, bool played) {
+  cost.acknowledged = job.cost.smallest.acknowledged;
   job.cost = cost;
   if (played) {
     const Program program = schedule_of(algorithm, job);

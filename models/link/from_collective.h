@@ -28,6 +28,7 @@ struct MeasuredCollective {
   Bytes size;
   std::optional<Bytes> block;
   Duration time;
+  double acknowledged = 0;  // of its network (PairCost)
 };
 
 // Constants of one message, about which slopes are taken.

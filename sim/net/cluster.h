@@ -49,6 +49,11 @@ inline const auto& names_of(Sharing) { return sharings; }
 // one broadcast over real TCP fits it (docs/validation.md).
 inline constexpr Bytes usual_window(740'000);
 inline constexpr uint32_t usual_tcp_packet_B = 9000;  // jumbo frames
+// Of the bytes that come, what goes back as acknowledgements: the headers of one packet (IPv4, and
+// TCP with time stamps) for every two packets of data, as Linux sends them.
+inline constexpr uint32_t tcp_headers_B = 52;
+inline constexpr double usual_acknowledged =
+    static_cast<double>(tcp_headers_B) / (2 * (usual_tcp_packet_B - tcp_headers_B));
 
 // Why something is refused on a cluster whose network gets crowded (Network::crowding).
 inline std::string crowding_is_for(const std::string& what) {
@@ -70,6 +75,7 @@ struct Cluster {
   NetworkKind kind = NetworkKind::unsaid;
   Sharing sharing = Sharing::max_min;  // at fidelity flow
   Bytes window = usual_window;
+  double acknowledged = usual_acknowledged;        // of what comes by a connection of TCP
   std::shared_ptr<const NcclConstants> nccl = {};  // what its file says of NCCL on it, if anything
   // Its wires, for messages that share them. Built anew by each call; InputError if there are too
   // many.

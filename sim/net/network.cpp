@@ -119,6 +119,17 @@ PerByte Network::through_slowest_ways(PerByte alone, const std::vector<int>& loa
   return rate;
 }
 
+// Pairs of nodes that cost what those inside a node cost are taken for such.
+void Network::acknowledge(double share, int workers_per_node) {
+  const bool has_inside = workers_per_node > 1 && workers_ > 1;
+  const std::size_t inside = has_inside ? class_of(0, 1) : classes_.size();
+  for (std::size_t c = 0; c < classes_.size(); ++c)
+    if (c != inside) classes_[c].acknowledged = share;
+  std::vector<SizeBand> bands = this->bands();
+  for (SizeBand& band : bands) band.network.acknowledge(share, workers_per_node);
+  set_bands(std::move(bands));
+}
+
 Network Network::with(const Folding& folding) const {
   Network changed = *this;
   for (PairCost& cost : changed.classes_) cost.reduce = folding.of(cost.reduce);

@@ -31,7 +31,11 @@ struct PairCost {
   // Sender and receiver first agree: a word there and one back, before bytes leave (MPI's
   // rendezvous).
   bool rendezvous = false;
+  // TCP: of the bytes that a sender gets meanwhile, so many leave with its own as acknowledgements.
+  double acknowledged = 0;
 
+  // Per byte, where senders get as much as they send at the same time.
+  PerByte both_ways() const { return per_byte * (1 + acknowledged); }
   Duration agreement() const { return rendezvous ? latency * 2 : Duration(); }
   // Where a start-up keeps ports busy.
   Duration start_up() const { return latency + agreement(); }
@@ -50,12 +54,14 @@ struct Folding {
 // One route after the other: latencies add up, the slowest rate decides.
 inline PairCost in_series(const PairCost& first, const PairCost& second) {
   return {first.latency + second.latency, std::max(first.per_byte, second.per_byte),
-          std::max(first.reduce, second.reduce), first.rendezvous || second.rendezvous};
+          std::max(first.reduce, second.reduce), first.rendezvous || second.rendezvous,
+          std::max(first.acknowledged, second.acknowledged)};
 }
 // Of several pairs the worst of each.
 inline PairCost worst_of(const PairCost& a, const PairCost& b) {
   return {std::max(a.latency, b.latency), std::max(a.per_byte, b.per_byte),
-          std::max(a.reduce, b.reduce), a.rendezvous || b.rendezvous};
+          std::max(a.reduce, b.reduce), a.rendezvous || b.rendezvous,
+          std::max(a.acknowledged, b.acknowledged)};
 }
 
 // Every pair is class 0.
@@ -215,6 +221,9 @@ class Network {
   PerByte through_ways(PerByte alone, int from, int to, const std::vector<int>& loads) const;
   // The same for the slowest of all ways.
   PerByte through_slowest_ways(PerByte alone, const std::vector<int>& loads) const;
+
+  // Over TCP (PairCost::acknowledged), but for workers of one node, of so many.
+  void acknowledge(double share, int workers_per_node);
 
   // What a collective costs every worker once, before its first message.
   void set_start(Duration start) { start_ = start; }

@@ -164,6 +164,15 @@ void Packets::ask(Conversation& conversation, const Packet& packet, Time now) {
   dispatch(conversation, packet, PacketKind::question, now);
 }
 
+void Packets::owe(Conversation& conversation, double size_B, Time now) {
+  const Parcel& parcel = conversation.parcel_;
+  uint32_t way = draw_way(conversation, false);
+  const uint32_t number = next_road(vertex_of_[at(parcel.to)], parcel.from, way);
+  if (number == no_road) return;
+  PacketPort& port = ports_[number];
+  if (port.busy_until > now) port.owed_B += static_cast<float>(size_B);
+}
+
 void Packets::dispatch(Conversation& conversation, const Packet& what, PacketKind kind, Time now) {
   const Parcel& parcel = conversation.parcel_;
   Packet packet = what;
@@ -235,9 +244,18 @@ void Packets::go_on(uint32_t number, Time now) {
   if (port.filled != 0 || (port.card >= 0 && !cards_[at(port.card)].is_idle())) nudge(number, now);
 }
 
+// When what is owed has left, as soon as the packet before has; nothing is owed then.
+Time Packets::past_owed(PacketPort& port) {
+  const double owed_B = static_cast<double>(port.owed_B);
+  port.owed_B = 0;
+  return port.busy_until + Duration::nearest_ps(port.ps_per_B * owed_B);
+}
+
 void Packets::transmit(uint32_t number, uint32_t place, Time now) {
   PacketPort& port = ports_[number];
   Packet& packet = pool_[place];
+  if (port.owed_B > 0) [[unlikely]]
+    now = std::max(now, past_owed(port));
   port.busy_until = now + Duration::nearest_ps(port.ps_per_B * packet.size_B);
   if (setup_.cuts_through) port.busy_until = std::max(port.busy_until, packet.sent);
   packet.road = number;

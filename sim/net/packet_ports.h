@@ -76,6 +76,7 @@ struct PacketPort {
   bool is_paused = false;
   bool has_told_to_wait = false;  // those who feed what this road brings
   uint32_t headers_sent = 0;      // since the last data
+  float owed_B = 0;               // acknowledgements, which leave with the next packet
   double carried_B = 0;
   Time counted_until;
   double byte_ps = 0;         // bytes in queues, times how long

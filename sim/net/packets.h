@@ -88,6 +88,8 @@ class Packets final : public Carrier {
   // on_timer() is called then, and not at a time that was said before.
   void set_timer(Conversation& conversation, Time when);
   void stop_timer(Conversation& conversation) { conversation.timer_ = Time::last(); }
+  // What the receiver answers, if its card is busy: it leaves with what the card sends next.
+  void owe(Conversation& conversation, double size_B, Time now);
   // A short packet to the sender, or to the receiver.
   void answer(Conversation& conversation, const Packet& packet, Time now);
   void ask(Conversation& conversation, const Packet& packet, Time now);
@@ -168,6 +170,7 @@ class Packets final : public Carrier {
   uint32_t card_road(Conversation& conversation);
   void add_run(Conversation& conversation, uint32_t packets, Time now);
   void send_of_run(uint32_t number, Time now);
+  static Time past_owed(PacketPort& port);
   void transmit(uint32_t number, uint32_t packet, Time now);
   void count_sent(Conversation& conversation, Packet& packet, Time now);
   void nudge(uint32_t number, Time now);

@@ -65,9 +65,16 @@ class Wires {
     return shared;
   }
 
-  Leg leg(int from, int to, double size_B, bool folds) const {
-    if (network_->has_bands()) return leg_of_band(from, to, size_B, folds);
-    return leg_at(network_->between(from, to), from, to, size_B, folds);
+  // `both_ways`: senders get as much as they send at the same time.
+  Leg leg(int from, int to, double size_B, bool folds, bool both_ways = false) const {
+    if (network_->has_bands()) return leg_of_band(from, to, size_B, folds, both_ways);
+    return leg_at(network_->between(from, to), from, to, size_B, folds, both_ways);
+  }
+
+  // Of its bytes, what goes back as acknowledgements beside what the receiver sends.
+  float acknowledged(int from, int to, double size_B, bool both_ways) const {
+    if (!both_ways) return 0;
+    return static_cast<float>(network_->at_size(size_B).between(from, to).acknowledged);
   }
 
   static Leg scaled(const Leg& leg, double factor) {
@@ -80,18 +87,21 @@ class Wires {
 
  private:
   // Kept out of the loops over workers, which are slower with it inlined.
-  [[gnu::noinline]] Leg leg_of_band(int from, int to, double size_B, bool folds) const {
+  [[gnu::noinline]] Leg leg_of_band(int from, int to, double size_B, bool folds,
+                                    bool both_ways) const {
     Wires band(network_->at_size(size_B), alpha_);
     band.loads_ = loads_;
-    return band.leg_at(band.network().between(from, to), from, to, size_B, folds);
+    return band.leg_at(band.network().between(from, to), from, to, size_B, folds, both_ways);
   }
 
-  Leg leg_at(const PairCost& cost, int from, int to, double size_B, bool folds) const {
+  Leg leg_at(const PairCost& cost, int from, int to, double size_B, bool folds,
+             bool both_ways) const {
     Leg leg;
     const PerByte rate = loads_ == nullptr
                              ? cost.per_byte
                              : network_->through_ways(cost.per_byte, from, to, *loads_);
-    const Duration transit = rate.of(size_B);
+    const double more = both_ways ? 1 + cost.acknowledged : 1;
+    const Duration transit = (rate * more).of(size_B);
     if (folds) leg.fold = cost.reduce.of(size_B);
     leg.agreed = cost.agreement();
     if (alpha_ == AlphaRule::port) {
@@ -109,8 +119,8 @@ class Wires {
       if (loads_ != nullptr) class_rate = network_->through_ways(class_rate, from, to, *loads_);
       const PerByte out = ports[static_cast<std::size_t>(from)].out.per_byte;
       const PerByte in = ports[static_cast<std::size_t>(to)].in.per_byte;
-      leg.out_busy = std::max(out, class_rate).of(size_B);
-      leg.in_busy = leg.agreed + std::max(in, class_rate).of(size_B);
+      leg.out_busy = (std::max(out, class_rate) * more).of(size_B);
+      leg.in_busy = leg.agreed + (std::max(in, class_rate) * more).of(size_B);
     }
     return leg;
   }

@@ -57,7 +57,8 @@ class Walk {
     const int v = phase.team.relative(worker);
     const int to = phase.team.colleague(worker, v, phase.receiver(round_, v));
     const double size_B = phase.sent_B(round_, v, phase.team.lane(worker));
-    const Leg leg = wires_.leg(worker, to, size_B, phase.folds).bytes_only();
+    const Leg leg =
+        wires_.leg(worker, to, size_B, phase.folds, phase.goes_both_ways()).bytes_only();
     assert(leg.out_busy == leg.transit && leg.in_busy == leg.transit);
     const bool waits = phase.handshake == Handshake::rendezvous;
     const int messages = phase.at_once ? phase.rounds : 1;

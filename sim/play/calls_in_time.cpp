@@ -241,7 +241,7 @@ Leg CallsInTime::leg_of(const Cursor& sender, const Phase& phase, int round, int
   Wires wires(network, alpha_);
   if (carrier_ == nullptr && network.has_loads())
     wires = wires.sharing(loads_.try_emplace(&phase, network, phase).first->second.at(round));
-  const Leg leg = wires.leg(from, to, size_B, phase.folds && call.folds);
+  const Leg leg = wires.leg(from, to, size_B, phase.folds && call.folds, phase.goes_both_ways());
   if (!jitter_.on()) return leg;
   return Wires::scaled(
       leg, jitter_.factor(static_cast<uint64_t>(sender.stage) + 1, static_cast<uint64_t>(round),
@@ -266,6 +266,9 @@ bool CallsInTime::send(std::size_t c, const Phase& phase, int v, int round, int 
                                  .leg = leg,
                                  .waits_for_receiver = waits,
                                  .is_overwritten = phase.overwrites_what_it_sends(),
+                                 .acknowledged = Wires(*call.network, alpha_)
+                                                     .acknowledged(me.on_network, to.on_network,
+                                                                   size_B, phase.goes_both_ways()),
                                  .connection = call.connection,
                                  .freight = call.freight},
                                 now);

@@ -63,7 +63,7 @@ Time play_short(const TreePipeline& line, const PairCost& cost, int members, int
 std::optional<Duration> play_line(const TreePipeline& line, const Wires& wires) {
   const PairCost cost = wires.network().between(0, 1);
   const BlockRun& full = line.flows[0].blocks.front();
-  const Leg leg = wires.leg(0, 1, full.size_B, true);
+  const Leg leg = wires.leg(0, 1, full.size_B, true, line.goes_both_ways());
   if (leg.transit <= Duration()) return std::nullopt;
   const Duration both_ways = leg.transit + leg.fold + leg.transit;
   // As far as those meet that fold for long.

@@ -50,10 +50,11 @@ ChainClocks clocks_of(const Team& team, const TreeFlow& flow, int base,
   return chain;
 }
 
-std::vector<Leg> legs_of(const ChainClocks& chain, const Wires& wires, double size_B, bool folds) {
+std::vector<Leg> legs_of(const ChainClocks& chain, const Wires& wires, double size_B, bool folds,
+                         bool both_ways) {
   std::vector<Leg> legs;
   for (std::size_t hop = 0; hop + 1 < chain.workers.size(); ++hop)
-    legs.push_back(wires.leg(chain.workers[hop], chain.workers[hop + 1], size_B, folds));
+    legs.push_back(wires.leg(chain.workers[hop], chain.workers[hop + 1], size_B, folds, both_ways));
   return legs;
 }
 
@@ -167,7 +168,7 @@ void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires
     for (const BlockRun& run : flows[0].blocks) {
       std::vector<std::vector<Leg>> legs;  // by flow and hop: alike for all blocks of a run
       for (std::size_t f = 0; f < flows.size(); ++f)
-        legs.push_back(legs_of(chains[f], wires, run.size_B, folds[f]));
+        legs.push_back(legs_of(chains[f], wires, run.size_B, folds[f], pipeline.goes_both_ways()));
       const bool are_alike = !jitter.on() && log == nullptr;
       play_run(chains, folds, run.count, are_alike, [&](int64_t b) {
         lookout.passed(team.size);

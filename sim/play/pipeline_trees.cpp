@@ -106,7 +106,7 @@ class PipelinePlayer {
     for (const TreeFlow& flow : pipeline.flows) {
       std::vector<Leg>& legs = legs_.emplace_back();
       for (const BlockRun& run : flow.blocks)
-        legs.push_back(wires.leg(0, 0, run.size_B, folds(flow)));
+        legs.push_back(wires.leg(0, 0, run.size_B, folds(flow), pipeline.goes_both_ways()));
     }
   }
 
@@ -211,7 +211,8 @@ Leg PipelinePlayer::leg_of(const Edge& e, int64_t block) const {
   if (!legs_.empty()) return legs_[static_cast<std::size_t>(e.flow)][trees_.run_of(e.flow, block)];
   const int from = pipeline_.team.colleague(base_, e.from);
   const int to = pipeline_.team.colleague(base_, e.to);
-  const Leg leg = wires_.leg(from, to, trees_.block_B(e.flow, block), folds(flow_of(e)));
+  const Leg leg = wires_.leg(from, to, trees_.block_B(e.flow, block), folds(flow_of(e)),
+                             pipeline_.goes_both_ways());
   if (!jitter_.on()) return leg;
   const uint64_t round = (static_cast<uint64_t>(e.flow) << 48U) + static_cast<uint64_t>(block);
   return Wires::scaled(leg, jitter_.factor(stage_, round, static_cast<uint64_t>(from)));

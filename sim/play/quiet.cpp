@@ -65,11 +65,11 @@ bool for_each_message(const Phase& phase, int round, int workers, const F& f) {
   return true;
 }
 
-Parcel parcel_of(const Wires& wires, int from, int to, double size_B) {
+Parcel parcel_of(const Wires& wires, const Phase& phase, int from, int to, double size_B) {
   return {.from = from,
           .to = to,
           .size_B = size_B,
-          .leg = wires.leg(from, to, size_B, false).bytes_only()};
+          .leg = wires.leg(from, to, size_B, false, phase.goes_both_ways()).bytes_only()};
 }
 
 void add_blocks(const TreePipeline& pipeline, int workers, Resources& resources,
@@ -199,7 +199,7 @@ class SamePairs {
     if (pair.takings[0].size_B == size_B) return pair.takings[0];
     if (pair.takings[1].size_B != size_B) {
       const Leg leg = wires_.leg(place(static_cast<int>(from)), place(pair.to), size_B,
-                                 phase_.folds && how_.folds);
+                                 phase_.folds && how_.folds, phase_.goes_both_ways());
       const Duration arrives = leg.flight + leg.transit;
       const Taking taking{size_B, how_.alpha == AlphaRule::port ? arrives : leg.transit, arrives,
                           leg.fold};
@@ -256,7 +256,7 @@ bool is_quiet_in_step(const Program& program, const Network& network, Resources&
       loads.clear();
       lookout.passed(network.workers());
       if (!for_each_message(*phase, round, network.workers(), [&](int from, int to, double size_B) {
-            return loads.add(parcel_of(wires, from, to, size_B));
+            return loads.add(parcel_of(wires, *phase, from, to, size_B));
           }))
         return false;
     }
@@ -291,7 +291,7 @@ bool always_same_pairs(const Program& program, const Network& network, Resources
     // Where links have segments, messages of another size may ask for more.
     loads.clear();
     if (!for_each_message(*phase, 0, network.workers(), [&](int from, int to, double size_B) {
-          return loads.add(parcel_of(wires, from, to, size_B));
+          return loads.add(parcel_of(wires, *phase, from, to, size_B));
         }))
       return false;
   }

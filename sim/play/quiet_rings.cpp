@@ -116,7 +116,8 @@ double QuietRings::fastest(uint32_t group, std::size_t member) const {
       const auto* phase = std::get_if<Phase>(&stage);
       if (phase == nullptr) continue;
       const double size_B = phase->sent_B(0, phase->team.relative(static_cast<int>(member)), 0);
-      const Duration transit = wires.leg(from, to, size_B, false).bytes_only().transit;
+      const Duration transit =
+          wires.leg(from, to, size_B, false, phase->goes_both_ways()).bytes_only().transit;
       constexpr double rounded_ps = 0.5;
       if (size_B > 0 && transit > Duration())
         most = std::max(most, size_B / (static_cast<double>(transit.ps()) + rounded_ps));

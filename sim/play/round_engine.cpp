@@ -84,7 +84,7 @@ class PhasePlayer {
   }
 
   Leg leg(int from, int to, int v) const {
-    Leg leg = wires_.leg(from, to, sent_B(from, v), phase_.folds);
+    Leg leg = wires_.leg(from, to, sent_B(from, v), phase_.folds, phase_.goes_both_ways());
     if (jitter_.on())
       leg = Wires::scaled(
           leg, jitter_.factor(stage_, static_cast<uint64_t>(round_), static_cast<uint64_t>(from)));
@@ -260,7 +260,7 @@ LinkTimes PhasePlayer::ring_times(double size_B) const {
     for (int v = 0; v < phase_.team.size; ++v) {
       const int from = worker_of(base, v);
       const int to = worker_of(base, (v + distance) % phase_.team.size);
-      const Leg leg = wires_.leg(from, to, size_B, phase_.folds);
+      const Leg leg = wires_.leg(from, to, size_B, phase_.folds, phase_.goes_both_ways());
       const auto i = static_cast<std::size_t>(from);
       times.flight[i] = leg.flight;
       times.out_busy[i] = leg.out_busy;

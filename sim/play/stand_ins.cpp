@@ -178,7 +178,7 @@ bool Alikeness::add(uint64_t label, const Phase& phase, const Network& network,
       const int to = phase.receiver(round, v);
       if (to < 0) continue;
       add(mixed_all(label, round), wires, place(worker), place(phase.team.colleague(worker, v, to)),
-          phase.sent_B(round, v, lane), phase.folds && folds);
+          phase.sent_B(round, v, lane), phase.folds && folds, phase.goes_both_ways());
       if (is_too_much_) return false;
     }
   }
@@ -186,13 +186,13 @@ bool Alikeness::add(uint64_t label, const Phase& phase, const Network& network,
 }
 
 void Alikeness::add(uint64_t label, const Network& network, int from, int to, double size_B) {
-  add(label, Wires(network, alpha_), from, to, size_B, false);
+  add(label, Wires(network, alpha_), from, to, size_B, false, false);
 }
 
 // Whatever the messages of a class may differ in is in its label.
-void Alikeness::add(uint64_t label, const Wires& wires, int from, int to, double size_B,
-                    bool folds) {
-  const Leg leg = wires.leg(from, to, size_B, folds);
+void Alikeness::add(uint64_t label, const Wires& wires, int from, int to, double size_B, bool folds,
+                    bool both_ways) {
+  const Leg leg = wires.leg(from, to, size_B, folds, both_ways);
   const PairCost cost = wires.network().at_size(size_B).between(from, to);
   label = mixed_all(label, number_of(size_B), leg.flight.ps(), leg.out_busy.ps(), leg.in_busy.ps(),
                     leg.transit.ps(), leg.fold.ps(), cost.latency.ps(),

@@ -126,7 +126,8 @@ class Alikeness {
   };
   bool add(uint64_t label, const Phase& phase, const Network& network,
            const std::vector<int>* members, bool folds);
-  void add(uint64_t label, const Wires& wires, int from, int to, double size_B, bool folds);
+  void add(uint64_t label, const Wires& wires, int from, int to, double size_B, bool folds,
+           bool both_ways);
   void refine();
   StandIns stand_ins() const;
   void sort_by_sender();

@@ -65,7 +65,7 @@ bool all_alike(const Phase& phase, int workers) {
 // together, and are there together.
 Duration at_once_time(const Phase& phase, const Wires& wires, double send_buffer_B) {
   const double size_B = phase.sent_B(0, 0, 0);
-  const Leg leg = wires.leg(0, 0, size_B, phase.folds).bytes_only();
+  const Leg leg = wires.leg(0, 0, size_B, phase.folds, phase.goes_both_ways()).bytes_only();
   const Duration first = leg.flight + leg.agreed + leg.transit + leg.fold;
   const bool are_buffered = size_B <= send_buffer_B && leg.agreed == Duration();
   const Duration next = are_buffered ? std::max(leg.transit, leg.fold) : leg.transit + leg.fold;
@@ -79,7 +79,7 @@ Time play_phase(const Phase& phase, const Wires& wires, Time clock, double send_
         phase.load == Load::chunk
             ? ChunkRange{0, 1, phase.team.size}.bytes(phase.share.bytes(0), phase.share.fractional)
             : phase.sent_B(round, 0, 0);
-    const Leg leg = wires.leg(0, 0, size_B, phase.folds);
+    const Leg leg = wires.leg(0, 0, size_B, phase.folds, phase.goes_both_ways());
     return std::max(leg.out_busy, leg.flight + leg.transit) + leg.fold;
   };
   if (phase.at_once)

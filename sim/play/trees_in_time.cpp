@@ -78,9 +78,12 @@ void CallsInTime::try_edge(int number, Time now) {
   what.size_B = trees.edges->block_B(at.flow, edge.sent);
   what.has_own_link = pipeline.link_duplex;
   what.connection = call.connection;
-  what.leg = Wires(*call.network, alpha_)
-                 .leg(call.on_network(from), call.on_network(to), what.size_B,
-                      pipeline.reduces && pipeline.flows[place(at.flow)].to_root && call.folds);
+  const Wires wires(*call.network, alpha_);
+  what.acknowledged = wires.acknowledged(call.on_network(from), call.on_network(to), what.size_B,
+                                         pipeline.goes_both_ways());
+  what.leg = wires.leg(call.on_network(from), call.on_network(to), what.size_B,
+                       pipeline.reduces && pipeline.flows[place(at.flow)].to_root && call.folds,
+                       pipeline.goes_both_ways());
   if (jitter_.on())
     what.leg = Wires::scaled(what.leg, jitter_.factor(static_cast<uint64_t>(trees.stage) + 1,
                                                       (static_cast<uint64_t>(at.flow) << 48U) +

@@ -43,6 +43,9 @@ struct TreePipeline {
   bool members_wait = false;
   bool reduce_overlaps = false;  // by an engine of its own, while the next block arrives
   bool link_duplex = false;      // every directed edge is a resource, instead of the two ports
+
+  // Whether those inside get blocks while they send others.
+  bool goes_both_ways() const { return team.size > 2; }
 };
 
 }  // namespace sgdsim

@@ -83,6 +83,9 @@ struct Phase {
     return (talk == Talk::exchange && load == Load::whole) || load == Load::bruck_blocks;
   }
 
+  // Whether those who send in a round get something in it.
+  bool goes_both_ways() const { return talk == Talk::shift || talk == Talk::exchange; }
+
   // The receiver of what relative member v sends in this round, or -1; and the reverse.
   int receiver(int round, int v) const;
   int sender(int round, int v) const;

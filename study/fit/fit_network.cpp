@@ -29,6 +29,12 @@ void check_network(const FitArguments& arguments) {
   if (is_asked(arguments) && !is_looked_for(arguments)) parse_bytes(arguments.rendezvous, option);
 }
 
+double acknowledged_on(const FitArguments& arguments) {
+  if (arguments.network.empty()) return 0;
+  const NetworkKind kind = named_in(network_kinds, "network", arguments.network, "--network");
+  return sends_over_tcp(kind) ? usual_acknowledged : 0;
+}
+
 void apply_rendezvous(const FitArguments& arguments, int pieces, Fitted& one, FitAnswer& answer) {
   const bool is_open = is_looked_for(arguments);
   if (!is_asked(arguments) && !is_open) return;

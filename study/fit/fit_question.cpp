@@ -51,10 +51,11 @@ FitRow link_row_of(const FitArguments& arguments, const LinkGuess& about, std::s
   }
   std::optional<Bytes> block;
   if (algorithm.takes_block && series.block) block = std::min(*series.block, point.size);
-  auto [row, is_slope] = link_row(algorithm,
-                                  {operation_named(series.operation, "--from-collective"),
-                                   series.ranks, point.size, block, point.time},
-                                  options_of(arguments, algorithm), about);
+  auto [row, is_slope] =
+      link_row(algorithm,
+               {operation_named(series.operation, "--from-collective"), series.ranks, point.size,
+                block, point.time, acknowledged_on(arguments)},
+               options_of(arguments, algorithm), about);
   input.has_slopes = input.has_slopes || is_slope;
   if (!arguments.gamma.empty()) {
     row.known_ps = row.folded * about.gamma_ps;
