@@ -297,7 +297,8 @@ TEST_CASE("command line: --set changes known fields only") {
   check_refused({
       {"unknown field", with(ethernet, {"--set", "nodez=4"}),
        file + "/: unknown field \"nodez\" (did you mean \"nodes\"?); known: schema, name, "
-              "description, source, network, sharing, window, acknowledgements, start, nccl, shape, nodes, "
+              "description, source, network, sharing, window, acknowledgements, start, nccl, "
+              "shape, nodes, "
               "gpus_per_node, "
               "nics_per_node, nic, gpu_link, pcie, switch_latency, ports"},
       {"unknown field of a field", with(ethernet, {"--set", "nic.latncy=1us"}),

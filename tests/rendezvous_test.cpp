@@ -14,12 +14,8 @@ namespace {
 Json star(int nodes, const char* network, const Json& more = Json::object()) {
   Json nic = {{"latency", "0.5 ms"}, {"per_byte", "80 ns/B"}, {"rendezvous", "64 KiB"}};
   nic.update(more);
-  return {{"schema", "sgdsim/cluster/1"},
-          {"shape", "single_switch"},
-          {"nodes", nodes},
-          {"network", network},
-          {"acknowledgements", 0},
-          {"nic", nic}};
+  return {{"schema", "sgdsim/cluster/1"}, {"shape", "single_switch"}, {"nodes", nodes},
+          {"network", network},           {"acknowledgements", 0},    {"nic", nic}};
 }
 
 struct Asked {
