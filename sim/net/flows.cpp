@@ -61,7 +61,8 @@ uint32_t Flows::add(const Parcel& parcel) {
 
 uint32_t Flows::send(const Parcel& parcel, Time now) {
   const uint32_t message = add(parcel);
-  if (parcel.waits_for_receiver) return message;  // want() lets it begin
+  // want() lets it begin
+  if (parcel.waits_for_receiver || parcel.agrees_with_receiver) return message;
   const double buffer_B = options_.send_buffer_B;
   const bool is_eager = parcel.leg.agreed == Duration();
   const bool is_whole = parcel.size_B <= buffer_B && parcel.size_B > 0 && is_eager;
@@ -139,7 +140,11 @@ void Flows::join_queue(uint32_t message, Time now) {
 }
 
 // A message that waits has told of itself one flight after it was sent.
-void Flows::want(uint32_t message, Time now) { plan(begins, message, now + waits_before(message)); }
+void Flows::want(uint32_t message, Time now) {
+  const Parcel& what = flow(message).what;
+  const Duration told = what.agrees_with_receiver ? what.leg.word() : Duration();
+  plan(begins, message, now + (waits_before(message) - told));
+}
 
 void Flows::fetch(const Event& next) const {
   if (next.actor() != 0 || next.kind() == next_leaves) return;

@@ -79,7 +79,7 @@ uint32_t Packets::send(const Parcel& parcel, Time now) {
     number = unused_.back();
     unused_.pop_back();
   }
-  const bool is_wanted = !parcel.waits_for_receiver;
+  const bool is_wanted = !parcel.waits_for_receiver && !parcel.agrees_with_receiver;
   if (has_closed_ && parcel.from != parcel.to && !route(parcel.from, parcel.to).is_whole)
     parked_.push_back({number, parcel, is_wanted});
   else
@@ -97,8 +97,11 @@ void Packets::connect(uint32_t number, const Parcel& parcel, bool is_wanted, Tim
 }
 
 void Packets::want(uint32_t message, Time now) {
-  if (conversations_[message])
-    return set_timer(*conversations_[message], now + conversations_[message]->parcel_.leg.agreed);
+  if (conversations_[message]) {
+    const Parcel& parcel = conversations_[message]->parcel_;
+    const Duration told = parcel.agrees_with_receiver ? parcel.leg.word() : Duration();
+    return set_timer(*conversations_[message], now + (parcel.leg.agreed - told));
+  }
   for (Parked& parked : parked_)
     if (parked.number == message) parked.is_wanted = true;
 }

@@ -32,13 +32,15 @@ struct Parcel {
   double size_B = 0;
   Leg leg = {};
   bool waits_for_receiver = false;  // rendezvous: flows when the receiver is there, too
-  bool has_own_link = false;        // which it shares with nobody
-  bool tells_when_free = true;      // or nobody asks when the sender is free
-  bool is_overwritten = false;      // by what its sender gets in the same round
-  float acknowledged = 0;           // of its bytes, what its receiver sends back (PairCost)
-  uint64_t flow = 0;                // of several between the same two that may go other ways
-  uint32_t connection = 0;          // of several between the same two, where transports have them
-  bool is_of_others = false;        // traffic beside what was asked about
+  // What it agrees on (Leg) waits for want(), which knows that the first word has come.
+  bool agrees_with_receiver = false;
+  bool has_own_link = false;    // which it shares with nobody
+  bool tells_when_free = true;  // or nobody asks when the sender is free
+  bool is_overwritten = false;  // by what its sender gets in the same round
+  float acknowledged = 0;       // of its bytes, what its receiver sends back (PairCost)
+  uint64_t flow = 0;            // of several between the same two that may go other ways
+  uint32_t connection = 0;      // of several between the same two, where transports have them
+  bool is_of_others = false;    // traffic beside what was asked about
   Freight freight = {};
 };
 

@@ -39,6 +39,8 @@ struct Leg {
   // first byte to come. The sender's port is free meanwhile: bytes from before may still leave.
   Duration agreed;
 
+  // A word to the receiver, and one back: the wait without waiting for each other.
+  Duration word() const { return Duration::ps(agreed.ps() / 2); }
   // What is left once they have agreed.
   Leg bytes_only() const {
     return {flight, out_busy, in_busy - agreed, transit - agreed, fold, agreed};

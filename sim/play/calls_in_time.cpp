@@ -257,6 +257,9 @@ bool CallsInTime::send(std::size_t c, const Phase& phase, int v, int round, int 
   const double size_B = phase.sent_B(round, v, phase.team.lane(my.worker));
   const Leg leg = leg_of(my, phase, round, me.on_network, to.on_network, size_B);
   const bool waits = phase.handshake == Handshake::rendezvous;
+  // Who has buffers for all of them answers at once.
+  const bool agrees =
+      carrier_ != nullptr && phase.handshake == Handshake::buffered && leg.agreed > Duration();
   Offer offer{.told = now + leg.flight, .transit = leg.transit};
   if (carrier_ != nullptr) {
     const CallInPlay& call = calls_[my.call];
@@ -265,6 +268,7 @@ bool CallsInTime::send(std::size_t c, const Phase& phase, int v, int round, int 
                                  .size_B = size_B,
                                  .leg = leg,
                                  .waits_for_receiver = waits,
+                                 .agrees_with_receiver = agrees,
                                  .is_overwritten = phase.overwrites_what_it_sends(),
                                  .acknowledged = Wires(*call.network, alpha_)
                                                      .acknowledged(me.on_network, to.on_network,
@@ -280,8 +284,8 @@ bool CallsInTime::send(std::size_t c, const Phase& phase, int v, int round, int 
                                   .stage = my.stage,
                                   .round = round,
                                   .frees_sender = waits};
-    if (!waits) return false;
-    offer.told = now + carrier_->notice(leg);
+    if (!waits && !agrees) return false;
+    offer.told = now + (agrees ? leg.word() : carrier_->notice(leg));
   } else if (waits) {
     offer.held = static_cast<uint32_t>(c);
   } else {

@@ -183,8 +183,8 @@ void RanksInTime::begin(uint32_t place, Processor& processor, Time now) {
 bool RanksInTime::send(uint32_t place, Time processor_free, Time now) {
   const RankOperation& one = operation(place);
   const uint32_t rank = schedule_.rank_of(place);
-  const bool is_eager = one.amount <= costs_.eager_B;
   const Leg leg = legs_.of(rank, one.peer, one.amount);
+  const bool is_eager = one.amount <= costs_.eager_B && leg.agreed == Duration();
   const uint32_t senders =
       replay_.alike == nullptr ? 1 : replay_.alike->stand_ins.size_of(static_cast<int>(rank));
   result_.messages += senders;
@@ -218,15 +218,11 @@ bool RanksInTime::send(uint32_t place, Time processor_free, Time now) {
 
 // Packets do not look at the leg of a message: they begin when the processor has done its part.
 void RanksInTime::hand_over(uint32_t number, Time now) {
-  const uint32_t place = messages_[number].send;
   const Time begun = now - costs_.overhead;
-  const RankOperation& send = operation(place);
-  // Of a leg packets look at the wait for an answer only.
-  Leg leg;
-  leg.agreed = legs_.of(schedule_.rank_of(place), send.peer, send.amount).agreed;
-  leg.in_busy = leg.transit = leg.agreed;
-  send_over_ports(number, leg, begun + legs_.overhead(send.amount), now);
+  const RankOperation& send = operation(messages_[number].send);
+  send_over_ports(number, {}, begun + legs_.overhead(send.amount), now);
 }
+
 void RanksInTime::send_over_ports(uint32_t number, const Leg& leg, Time processor_free, Time now) {
   const uint32_t place = messages_[number].send;
   const RankOperation& one = operation(place);
@@ -290,7 +286,7 @@ void RanksInTime::send_announced(uint32_t number, Time now) {
   const Message& message = messages_[number];
   const RankOperation& send = operation(message.send);
   const uint32_t rank = schedule_.rank_of(message.send);
-  const Leg leg = legs_.of(rank, send.peer, send.amount);
+  const Leg leg = legs_.of(rank, send.peer, send.amount).without_agreement();
   if (meets_ports(rank, send.peer)) {
     Leg bytes = leg;
     bytes.flight = leg.flight - costs_.overhead;  // the processor has done its part
@@ -306,7 +302,7 @@ void RanksInTime::send_announced(uint32_t number, Time now) {
 // A card of the receiver takes it, when it is free.
 RanksInTime::BytesThere RanksInTime::pass_card(const RankOperation& send, uint32_t from,
                                                uint16_t number, Time now) {
-  const Leg leg = legs_.of(from, send.peer, send.amount);
+  const Leg leg = legs_.of(from, send.peer, send.amount).without_agreement();
   Time& in = card(send.peer, number, false);
   const Time first = std::max(in, now);
   in = first + leg.in_busy;

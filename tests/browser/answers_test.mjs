@@ -2,9 +2,10 @@
 // line's command gives that line.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { mark_texts, rounded, short_duration } from "../../web/common/figures.js";
-import { close_browser, drawn, file_in, open_page, reason_to_skip, run_shown, screenshot, sgdsim } from "./pages.mjs";
+import { close_browser, drawn, file_in, open_page, reason_to_skip, root, run_shown, screenshot, sgdsim } from "./pages.mjs";
 
 const skip = reason_to_skip();
 const experiment = "app/experiments/googlenet_k80.json";
@@ -206,7 +207,7 @@ test("lessons: a method has its colour of the figures", { skip }, async () => {
   sgdsim(["report", file_in("lesson.json"), "--out", file_in("lesson.html")]);
   const page = await open_page(file_in("lesson.html"));
   const swatches = await page.$$eval("#answer-0-curves .legend button", (nodes) => nodes.map((node) => [node.textContent, node.querySelector(".swatch").style.background]));
-  const { light, names } = JSON.parse(readFileSync("app/plot/colours.json", "utf8"));
+  const { light, names } = JSON.parse(readFileSync(join(root, "app/plot/colours.json"), "utf8"));
   const place = names.strategies.indexOf("powersgd");
   assert.equal(swatches.find(([name]) => name === "powersgd")[1], `var(--series-${place % light.length + 1})`);
   clean(page);
