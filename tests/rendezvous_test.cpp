@@ -257,6 +257,28 @@ TEST_CASE("rendezvous: a schedule's receiver that is late holds its sender, too"
   }
 }
 
+// Two that send first and then receive wait for each other, as programs of MPI do; short messages
+// do not wait.
+TEST_CASE("rendezvous: a schedule that sends before it receives is stuck, with a hint") {
+  const auto ran = [](const char* bytes, const char* fidelity) {
+    const std::string message = std::string(bytes) + "b ";
+    const Temporary schedule(Temporary::Kind::file,
+                             "num_ranks 2\nrank 0 {\nl1: send " + message + "to 1\nl2: recv " +
+                                 message + "from 1\nl2 requires l1\n}\nrank 1 {\nl1: send " +
+                                 message + "to 0\nl2: recv " + message +
+                                 "from 0\nl2 requires l1\n}\n");
+    const Temporary cluster(Temporary::Kind::file, star(2, "mpi").dump());
+    return call_sgdsim({"replay", schedule.name(), "-c", cluster.name(), "--fidelity", fidelity});
+  };
+  for (const char* fidelity : {"message", "flow", "packet"}) {
+    CAPTURE(fidelity);
+    CHECK(ran("65535", fidelity).exit_code == 0);
+    const Ran stuck = ran("65536", fidelity);
+    CHECK(stuck.exit_code == 4);
+    CHECK(stuck.log.find("let receives begin before such sends") != std::string::npos);
+  }
+}
+
 TEST_CASE("rendezvous: steps of training wait, too, at every fidelity that has messages") {
   Json cluster = star(4, "mpi");
   const auto step = [&](const Json& of, const char* fidelity) {

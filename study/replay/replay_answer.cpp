@@ -136,6 +136,12 @@ void explain(std::ostream& log, const ReplayAnswer& file) {
   list(log, file, sends, whys);
   list(log, file, played.waiting, {": still waiting"});
   list(log, file, played.not_received, {": nobody receives it"});
+  const auto sends_at = [&](uint32_t place) {
+    return file.schedule().operations()[place].verb == RankVerb::send;
+  };
+  if (std::any_of(played.waiting.begin(), played.waiting.end(), sends_at))
+    log << "\n  sends of more than --S, and over links that say \"rendezvous\", wait for their "
+           "receives: let receives begin before such sends, or beside them";
 }
 
 // Programs of GOAL match by sender and tag only, so that this is no error; it may be a mistake.
