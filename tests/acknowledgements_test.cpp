@@ -116,6 +116,20 @@ TEST_CASE("acknowledgements: inside a node there are none") {
   CHECK(inside_us(0.5) == doctest::Approx(2 * 3 * 2000 + 2 * 600'000).epsilon(1e-9));
 }
 
+// Two machines drawn by hand, unlike inside: rounds of pairs within them have nothing to answer.
+TEST_CASE("acknowledgements: none inside any node of a graph") {
+  const auto took = [](const char* share, const char* ranks) {
+    return json_of_run({"collective", "-a", "halving_doubling", "--op", "allgather", "-n", "4 MB",
+                        "-c", "two_boxes_explicit", "--set", "network=tcp", "--set",
+                        std::string("acknowledgements=") + share, "--ranks", ranks, "--format",
+                        "json"})["time_us"]
+        .get<double>();
+  };
+  CHECK(took("0.5", "2") == took("0", "2"));
+  // 1 MB inside each, and then 2 MB between them at 11.875 GB/s.
+  CHECK(took("0.5", "4") - took("0", "4") == doctest::Approx(0.5 * 2e6 / 11'875).epsilon(1e-6));
+}
+
 // Collectives at fidelity flow and packet: what a card owes goes with what it sends next.
 TEST_CASE("acknowledgements: queues of TCP have them, too") {
   Random random(5);

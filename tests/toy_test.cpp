@@ -164,7 +164,8 @@ TEST_CASE("toy: places and names of jobs") {
   };
   const Ran ran = jobs(R"("placement": 0)", R"("placement": "1")");
   REQUIRE_MESSAGE(ran.exit_code == 0, ran.log);
-  for (const Json& job : Json::parse(ran.out).at("jobs"))
+  const Json answer = Json::parse(ran.out);
+  for (const Json& job : answer.at("jobs"))
     CHECK(job["iteration_us"] == doctest::Approx(9000));
   const auto log_of = [&](const std::string& first, const std::string& second) {
     const Ran refused = jobs(first, second);

@@ -121,10 +121,16 @@ PerByte Network::through_slowest_ways(PerByte alone, const std::vector<int>& loa
 
 // Pairs of nodes that cost what those inside a node cost are taken for such.
 void Network::acknowledge(double share, int workers_per_node) {
-  const bool has_inside = workers_per_node > 1 && workers_ > 1;
-  const std::size_t inside = has_inside ? class_of(0, 1) : classes_.size();
+  // Nodes differ in graphs only.
+  const int looked_at = std::holds_alternative<PairTable>(rule_) ? workers_ : workers_per_node;
+  std::vector<bool> is_inside(classes_.size());
+  for (int from = 0; from < std::min(looked_at, workers_); ++from) {
+    const int first = from / workers_per_node * workers_per_node;
+    for (int to = first; to < std::min(first + workers_per_node, workers_); ++to)
+      if (from != to) is_inside[class_of(from, to)] = true;
+  }
   for (std::size_t c = 0; c < classes_.size(); ++c)
-    if (c != inside) classes_[c].acknowledged = share;
+    if (!is_inside[c]) classes_[c].acknowledged = share;
   std::vector<SizeBand> bands = this->bands();
   for (SizeBand& band : bands) band.network.acknowledge(share, workers_per_node);
   set_bands(std::move(bands));
