@@ -165,8 +165,7 @@ TEST_CASE("toy: places and names of jobs") {
   const Ran ran = jobs(R"("placement": 0)", R"("placement": "1")");
   REQUIRE_MESSAGE(ran.exit_code == 0, ran.log);
   const Json answer = Json::parse(ran.out);
-  for (const Json& job : answer.at("jobs"))
-    CHECK(job["iteration_us"] == doctest::Approx(9000));
+  for (const Json& job : answer.at("jobs")) CHECK(job["iteration_us"] == doctest::Approx(9000));
   const auto log_of = [&](const std::string& first, const std::string& second) {
     const Ran refused = jobs(first, second);
     CHECK(refused.exit_code == 2);
