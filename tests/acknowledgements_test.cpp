@@ -43,19 +43,18 @@ TEST_CASE("acknowledgements: what goes both ways takes 52 bytes for two packets 
         Row{"halving_doubling", "allreduce", 6, 14, 0}, Row{"direct", "alltoall", 1, 7, 0},
         Row{"mst", "reduce", 3, 0, 24}, Row{"linear", "broadcast", 1, 0, 56},
         Row{"be", "reduce", 6, 7, 7}, Row{"be", "broadcast", 10, 7, 7}})
-    for (const char* network : {"tcp", "gloo", "mpi", "nccl", "paper"})
+    for (const char* network : {"tcp", "gloo", "mpi", "nccl"})
       for (const char* fidelity : {"message", "closed_form"}) {
         const std::string name = row.algorithm;
-        const bool is_paper = std::string(network) == "paper";
+        const bool is_nccl = std::string(network) == "nccl";
+        if (is_nccl && (name == "be" || name == "direct")) continue;  // other rounds
         const bool has_formula = name != "be" || std::string(row.operation) == "reduce";
-        if (is_paper || (!has_formula && std::string(fidelity) == "closed_form")) continue;
-        if (name == "be" && std::string(network) == "nccl") continue;
+        if (!has_formula && std::string(fidelity) == "closed_form") continue;
         CAPTURE(name);
         CAPTURE(row.operation);
         CAPTURE(network);
         CAPTURE(fidelity);
-        if (name == "direct" && std::string(network) == "nccl") continue;  // in rounds
-        const double more = std::string(network) == "nccl" ? 0 : usual;
+        const double more = is_nccl ? 0 : usual;
         const double expected_us =
             20 * row.start_ups + 1e3 * (row.both_ways_MB * (1 + more) + row.one_way_MB);
         CHECK(took_us(star(8, network),
@@ -130,7 +129,8 @@ TEST_CASE("acknowledgements: none inside any node of a graph") {
   CHECK(took("0.5", "4") - took("0", "4") == doctest::Approx(0.5 * 2e6 / 11'875).epsilon(1e-6));
 }
 
-// Collectives at fidelity flow and packet: what a card owes goes with what it sends next.
+// Collectives at fidelity flow and packet: what a card owes goes with what it sends next. Bursts
+// are a 64th of a message, by which what is owed may come later.
 TEST_CASE("acknowledgements: queues of TCP have them, too") {
   Random random(5);
   for (int i = 0; i < 20; ++i) {
@@ -150,7 +150,8 @@ TEST_CASE("acknowledgements: queues of TCP have them, too") {
     CAPTURE(algorithm);
     CAPTURE(ranks);
     const double by_messages = ratio("message", 0.1);
-    CHECK(by_messages >= 1);
+    const bool goes_one_way = algorithm == "mst" || algorithm == "linear";
+    CHECK((goes_one_way ? by_messages == 1 : by_messages > 1.08));
     for (const char* fidelity : {"flow", "packet"}) {
       CAPTURE(fidelity);
       CHECK(ratio(fidelity, 0.1) == doctest::Approx(by_messages).epsilon(0.02));

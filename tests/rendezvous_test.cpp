@@ -231,6 +231,9 @@ TEST_CASE("rendezvous: a receiver that is late answers late, at every fidelity")
                         {"recursive_doubling", "allreduce", 100'000, {"--fidelity", fidelity}}) ==
           doctest::Approx(3 * 8'000 + 2 * 10'000 + 8 * start_up_us).epsilon(near));
   }
+  CHECK(collective_us(cluster,
+                      {"recursive_doubling", "allreduce", 100'000, {"--option", "ports=shared"}}) ==
+        doctest::Approx(3 * 8'000 + 2 * 10'000 + 8 * start_up_us).epsilon(1e-9));
 }
 
 // The receiver computes for 20 ms, and its answer is there at 21; what a sender of TCP does for 5

@@ -61,8 +61,7 @@ uint32_t Flows::add(const Parcel& parcel) {
 
 uint32_t Flows::send(const Parcel& parcel, Time now) {
   const uint32_t message = add(parcel);
-  // want() lets it begin
-  if (parcel.waits_for_receiver || parcel.agrees_with_receiver) return message;
+  if (parcel.waits_for_receiver) return message;  // want() lets it begin
   const double buffer_B = options_.send_buffer_B;
   const bool is_eager = parcel.leg.agreed == Duration();
   const bool is_whole = parcel.size_B <= buffer_B && parcel.size_B > 0 && is_eager;
@@ -72,6 +71,7 @@ uint32_t Flows::send(const Parcel& parcel, Time now) {
   }
   Flow& it = flow(message);
   it.kept_ps = it.progress.left_ps * std::min(1.0, buffer_B / std::max(1.0, parcel.size_B));
+  if (parcel.agrees_with_receiver) return message;  // want() does, when the one before is there
   if (is_whole && is_routed_) plan(handed_over, message, now);
   if (buffer_B > 0 && !parcel.has_own_link) {
     std::deque<uint32_t>& pair = of_pairs_[{parcel.from, parcel.to}];
