@@ -5,6 +5,8 @@
 
 namespace sgdsim {
 
+constexpr Bandwidth gb(double gigabytes_per_s) { return Bandwidth::Bps(gigabytes_per_s * 1e9); }
+
 inline NcclGraph graph(int channels, double intra_GBps, double inter_GBps) {
   return {channels, Bandwidth::Bps(intra_GBps * 1e9), Bandwidth::Bps(inter_GBps * 1e9)};
 }

@@ -11,8 +11,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr Bandwidth gb(double gigabytes_per_s) { return Bandwidth::Bps(gigabytes_per_s * 1e9); }
-
 struct GuessRow {
   std::string reason;
   NcclMachine machine;

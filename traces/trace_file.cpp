@@ -77,7 +77,7 @@ struct TraceFields {
   std::string schema = {};
   std::optional<std::string> name = "trace";
   std::string model = {}, framework = {}, device = {}, date = {}, source = {};
-  std::optional<bool> derived = {};
+  std::optional<bool> derived = {}, beside_exchanges = {};
   std::optional<int64_t> batch = {};
   std::optional<Duration> load = {}, update = {};
   std::optional<int64_t> bytes_per_parameter = {};
@@ -108,6 +108,9 @@ Fields fields_of(TraceFields& o) {
       {"derived", o.derived,
        "whether the times of the layers were divided from a total rather than measured; false if "
        "not given"},
+      {"beside_exchanges", o.beside_exchanges,
+       "whether the times were measured while gradients were exchanged, so that they hold what "
+       "that slows computing down by; false if not given"},
       Field("batch", o.batch, "samples per worker and iteration; left out where it is not known")
           .from(1, 1'000'000'000),
       Field("load", o.load,
@@ -148,6 +151,7 @@ Json head_json(const Trace& trace) {
                    .date = trace.date,
                    .source = trace.source};
   if (trace.derived) file.derived = true;
+  if (trace.beside_exchanges) file.beside_exchanges = true;
   if (trace.batch != 0) file.batch = trace.batch;
   if (trace.load != Duration{}) file.load = trace.load;
   if (trace.update != Duration{}) file.update = trace.update;
@@ -238,6 +242,7 @@ Trace provenance_of(TraceFields& file) {
   trace.date = std::move(file.date);
   trace.source = std::move(file.source);
   trace.derived = file.derived.value_or(false);
+  trace.beside_exchanges = file.beside_exchanges.value_or(false);
   trace.batch = file.batch.value_or(0);
   trace.load = file.load.value_or(Duration{});
   trace.notes = std::move(file.notes);

@@ -102,6 +102,7 @@ Fields fields_of(const ShownTrace& shown) {
           {"date", trace.date, "as in the trace; empty if not stated"},
           {"source", trace.source, "as in the trace; empty if not stated"},
           {"derived", trace.derived, "as in the trace"},
+          {"beside_exchanges", trace.beside_exchanges, "as in the trace"},
           Field("layer_count", trace.layers.size(), "how many layers").at_least(1),
           {"tensor_count", tensor_count(trace), "how many tensors that have parameters"},
           {"parameters", trace.parameters(), "parameters of all layers"},

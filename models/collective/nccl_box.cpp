@@ -3,9 +3,11 @@
 #include "models/collective/nccl_box.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "models/collective/registry.h"
@@ -69,18 +71,25 @@ Bandwidth slowest_inside(const Network& network, int per_node) {
   return slowest;
 }
 
+struct Inside {
+  Bandwidth rate;
+  bool switched = true;  // not GPU to GPU
+};
+
 // Explicit graphs alone have links of pairs: at most so many workers in all, and nobody knows how
 // more nodes would hang there.
-Bandwidth rate_inside(const Cluster& cluster, int per_node) {
+Inside inside_of(const Cluster& cluster, int per_node) {
   constexpr int most_per_node = 128;
   constexpr int most_in_graph = 4096;
   const bool is_graph = cluster.wires && !cluster.with_more && cluster.grid.empty() &&
                         cluster.network.workers() <= most_in_graph;
   if (!is_graph || per_node < 3 || per_node > most_per_node)
-    return rate_of(cluster.network.between(0, 1));
+    return {rate_of(cluster.network.between(0, 1))};
   const std::unique_ptr<Resources> wires = cluster.wires({});
   const ShortWays ways = short_ways(*wires, per_node);
-  if (ways.firsts.empty() || !join_all(ways)) return slowest_inside(cluster.network, per_node);
+  const bool switched = ways.wires > 1;
+  if (ways.firsts.empty() || !join_all(ways))
+    return {slowest_inside(cluster.network, per_node), switched};
   const std::vector<double> capacities = wires->capacities();
   double least = std::numeric_limits<double>::max();
   for (const std::set<uint32_t>& firsts : ways.firsts) {
@@ -88,7 +97,7 @@ Bandwidth rate_inside(const Cluster& cluster, int per_node) {
     for (const uint32_t way : firsts) rate += capacities[way];
     least = std::min(least, rate);
   }
-  return Bandwidth::Bps(1e12 * least);
+  return {Bandwidth::Bps(1e12 * least), switched};
 }
 
 void set_constants(NcclBox& box, const NcclConstants& constants) {
@@ -96,12 +105,34 @@ void set_constants(NcclBox& box, const NcclConstants& constants) {
   machine.generation = constants.generation.value_or(machine.generation);
   machine.link = constants.gpu_link.value_or(machine.link);
   machine.nvls = constants.nvls.value_or(Switched::off) == Switched::on;
+  machine.collnet = constants.collnet.value_or(Switched::off) == Switched::on;
   machine.cpu = constants.cpu.value_or(machine.cpu);
   box.wires.nics = constants.nics.value_or(box.wires.nics);
   machine.pairs = constants.pairs;
 }
 
+// Of a GPU of each generation: V100, A100, H100, B200.
+constexpr std::array multiprocessors{80, 108, 132, 148};
+
 }  // namespace
+
+std::optional<GpuGeneration> generation_of(const std::string& device) {
+  constexpr std::array<std::pair<const char*, GpuGeneration>, 11> names{
+      {{"V100", GpuGeneration::volta},
+       {"A100", GpuGeneration::ampere},
+       {"A800", GpuGeneration::ampere},
+       {"H100", GpuGeneration::hopper},
+       {"H200", GpuGeneration::hopper},
+       {"H800", GpuGeneration::hopper},
+       {"H20", GpuGeneration::hopper},
+       {"GH200", GpuGeneration::hopper},
+       {"B200", GpuGeneration::blackwell},
+       {"B300", GpuGeneration::blackwell},
+       {"GB200", GpuGeneration::blackwell}}};
+  for (const auto& [name, generation] : names)
+    if (device.find(name) != std::string::npos) return generation;
+  return std::nullopt;
+}
 
 NcclBox nccl_box_of(const Cluster& cluster) {
   NcclBox box;
@@ -109,7 +140,11 @@ NcclBox nccl_box_of(const Cluster& cluster) {
   box.per_node = std::min(cluster.workers_per_node, workers);
   box.wires.nics = std::min(cluster.cards_per_node(), box.per_node);
   if (cluster.nccl) set_constants(box, *cluster.nccl);
-  if (box.per_node > 1) box.wires.gpu = rate_inside(cluster, box.per_node);
+  if (box.per_node > 1) {
+    const Inside inside = inside_of(cluster, box.per_node);
+    box.wires.gpu = inside.rate;
+    box.machine.switched = inside.switched;
+  }
   if (workers > box.per_node) box.wires.nic = rate_of(cluster.network.between(0, box.per_node));
   return box;
 }
@@ -125,8 +160,19 @@ NcclMachine nccl_communicator(const NcclBox& box, int64_t ranks, int64_t per_nod
   return nccl_guess_graphs(machine, wires);
 }
 
+double nccl_slowdown(const Cluster& cluster, const std::string& device) {
+  NcclBox box = nccl_box_of(cluster);
+  box.machine.generation = generation_of(device).value_or(box.machine.generation);
+  const NcclMachine machine = nccl_communicator(box, cluster.network.workers(), box.per_node);
+  const double all = multiprocessors[static_cast<std::size_t>(machine.generation)];
+  return all / (all - nccl_kernel_channels(machine));
+}
+
 const Algorithm& nccl_stand_in(NcclAlgorithm choice, Operation operation) {
-  const bool is_tree = choice == NcclAlgorithm::tree || choice == NcclAlgorithm::nvls_tree;
+  const bool is_collnet =
+      choice == NcclAlgorithm::collnet_direct || choice == NcclAlgorithm::collnet_chain;
+  const bool is_tree = choice == NcclAlgorithm::tree || choice == NcclAlgorithm::nvls_tree ||
+                       (is_collnet && operation == Operation::allreduce);
   const bool is_one_way = operation == Operation::broadcast || operation == Operation::reduce;
   if (is_tree) return algorithm_named("double_binary_tree", "");
   return algorithm_named(is_one_way ? "lp" : "ring", "");

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "models/collective/nccl_graph.h"
 #include "sim/net/cluster.h"
@@ -21,6 +23,14 @@ NcclBox nccl_box_of(const Cluster& cluster);
 // they are not all workers of a node, others like it are taken to work at the same time: it has its
 // part of the cards.
 NcclMachine nccl_communicator(const NcclBox& box, int64_t ranks, int64_t per_node);
+
+// "NVIDIA H100 80GB HBM3": the generation that its name says.
+std::optional<GpuGeneration> generation_of(const std::string& device);
+
+// How many times as long computing takes while NCCL's kernels run beside it, by what they take: one
+// multiprocessor for each channel of a communicator of all workers. Memory that both want, and
+// kernels that leave multiprocessors idle, are left out.
+double nccl_slowdown(const Cluster& cluster, const std::string& device);
 
 // Which of our algorithms sends messages where NCCL chose that one: its rings and trees; a
 // pipelined chain where it sends one way along a ring. For what it leaves to switches (NVLS) the

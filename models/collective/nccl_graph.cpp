@@ -1,5 +1,5 @@
-// Counting channels: how many of a speed fit into the wires, for rings, trees and NVLS in turn.
-// GB/s inside, as in the source. When it is wrong: see the header.
+// Counting channels: how many of a speed fit into the wires, for rings, trees, CollNet and NVLS in
+// turn. GB/s inside, as in the source. When it is wrong: see the header.
 #include "models/collective/nccl_graph.h"
 
 #include <algorithm>
@@ -24,6 +24,7 @@ constexpr std::array blackwell_inter = {96., 86.,  80., 48., 45.1, 42., 40., 30.
 
 constexpr int max_ring_channels = 32;
 constexpr int max_nvls_channels = 32;
+constexpr int max_collnet_channels = 64;
 constexpr double last_resort_GBps = 0.1;
 constexpr int unlimited = std::numeric_limits<int>::max();
 
@@ -110,11 +111,16 @@ NcclGraph graph(int channels, double intra_GBps, double inter_GBps) {
   return {channels, Bandwidth::Bps(intra_GBps * 1e9), Bandwidth::Bps(inter_GBps * 1e9)};
 }
 
+template <typename Fits>
+double widest_that(std::span<const double> speeds, const Fits& fits) {
+  const auto speed = std::find_if(speeds.begin(), speeds.end(), fits);
+  return speed == speeds.end() ? last_resort_GBps : *speed;
+}
+
 double widest(std::span<const double> speeds, const Budget& budget, int channels) {
-  const auto speed = std::find_if(speeds.begin(), speeds.end(), [&](double each) {
+  return widest_that(speeds, [&](double each) {
     return fit_inside(budget, each) >= channels && fit_outside(budget, each) >= channels;
   });
-  return speed == speeds.end() ? last_resort_GBps : *speed;
 }
 
 // As many trees as rings. A tree does not come back to where it began, so that of every g GPUs one
@@ -133,6 +139,22 @@ NcclGraph nvls_graph(std::span<const double> speeds, const Budget& budget) {
       budget.has_network ? search(speeds, budget, most) : Found{most, widest(speeds, budget, most)};
   const auto fits = [&](double wider) { return fit_outside(budget, wider) >= found.channels; };
   return graph(found.channels, found.speed, widen(speeds, found.speed, fits));
+}
+
+// One channel per card, whose head is a GPU that no other card has. What a head sends to the
+// switches of the network it has from the other GPUs of the node, an equal part from each.
+NcclGraph collnet_graph(std::span<const double> speeds, const Budget& budget) {
+  const int heads = std::min({budget.nics, budget.gpus, max_collnet_channels});
+  const auto fit = [&](double speed) {
+    if (budget.gpus == 1) return unlimited;
+    const double others = budget.gpus - 1.0;
+    return times_in(others * budget.gpu_GBps - (others - 1) * speed, speed);
+  };
+  const double speed = widest_that(speeds, [&](double each) {
+    return fit(each) >= heads && fit_outside(budget, each) >= heads;
+  });
+  return graph(heads, widen(speeds, speed, [&](double wider) { return fit(wider) >= heads; }),
+               speed);
 }
 
 void check(const Budget& budget) {
@@ -159,6 +181,7 @@ NcclMachine nccl_guess_graphs(NcclMachine machine, const NcclWires& wires) {
   machine.tree = tree_graph(speeds, budget, ring.channels);
   machine.same_channels = machine.nodes == 1 || wires.nics == 1;
   machine.plain_trees = budget.gpus == 1;
+  if (machine.collnet && budget.has_network) machine.collnet_direct = collnet_graph(speeds, budget);
   if (machine.nvls && budget.gpus > 1) machine.nvls_graph = nvls_graph(speeds, budget);
   return machine;
 }

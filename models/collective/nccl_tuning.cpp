@@ -1,4 +1,4 @@
-// The model in four parts: the constants, what a pair costs, whether it may be used, the table.
+// The model in three parts: the constants, what a pair costs, the table.
 // Microseconds and GB/s inside, as in the source, so that the two can be held side by side; they
 // become picoseconds in one place, in_picoseconds. When it is wrong: see the header.
 #include "models/collective/nccl_tuning.h"
@@ -9,6 +9,7 @@
 #include <cmath>
 #include <string>
 
+#include "models/collective/nccl_refusal.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -22,18 +23,30 @@ constexpr size_t at(Enum value) {
 }
 
 using PerProtocol = std::array<double, 3>;            // LL, LL128, Simple
-using PerAlgorithm = std::array<PerProtocol, 5>;      // Tree, Ring, NVLS, NVLSTree, PAT
+using PerAlgorithm = std::array<PerProtocol, 7>;      // in their order
 using PerScale = std::array<double, 3>;               // 1 node, 2 nodes, more
 using PerGeneration = std::array<PerScale, 4>;        // Volta, Ampere, Hopper, Blackwell
 enum class Place : uint8_t { nvlink, pci, network };  // what a step crosses
 
 constexpr PerAlgorithm base_us = {
-    {{6.8, 14.0, 8.4}, {6.6, 14.0, 8.4}, {0, 0, 0}, {0, 0, 0}, {8.0, 8.0, 8.0}}};
+    {{6.8, 14.0, 8.4}, {6.6, 14.0, 8.4}, {}, {}, {}, {}, {8.0, 8.0, 8.0}}};
 
 constexpr std::array<PerAlgorithm, 3> step_us = {{
-    {{{0.6, 1.25, 4.0}, {0.6, 1.9, 3.4}, {0, 0, 25.0}, {0, 0, 25.0}, {0, 0, 4.0}}},
-    {{{1.0, 1.9, 4.0}, {1.0, 2.5, 5.7}, {0, 0, 0}, {0, 0, 0}, {0, 0, 4.0}}},
-    {{{5.0, 8.5, 14.0}, {2.7, 4.0, 14.0}, {0, 0, 18.0}, {0, 0, 20.9}, {0, 0, 14.0}}},
+    {{{0.6, 1.25, 4.0},
+      {0.6, 1.9, 3.4},
+      {0, 0, 3.7},
+      {0, 0, 2.8},
+      {0, 0, 25.0},
+      {0, 0, 25.0},
+      {0, 0, 4.0}}},
+    {{{1.0, 1.9, 4.0}, {1.0, 2.5, 5.7}, {0, 0, 3.7}, {0, 0, 2.8}, {}, {}, {0, 0, 4.0}}},
+    {{{5.0, 8.5, 14.0},
+      {2.7, 4.0, 14.0},
+      {0, 0, 31.0},
+      {0, 0, 30.0},
+      {0, 0, 18.0},
+      {0, 0, 20.9},
+      {0, 0, 14.0}}},
 }};
 
 // All channels together. Between nodes the row is not the GPU's but the CPU's: Intel and others
@@ -61,8 +74,8 @@ constexpr std::array<std::array<double, 24>, 3> tree_correction = {{
 }};
 
 constexpr int max_channels = 64;
-constexpr int max_nvls_ranks = 32;
-constexpr int batch_collectives = 8;  // 1024 bytes of work, 128 for each collective
+constexpr double collnet_turn_us = 0.4;  // of one more GPU of the node
+constexpr int batch_collectives = 8;     // 1024 bytes of work, 128 for each collective
 
 // ---- what a pair costs ----
 
@@ -159,12 +172,30 @@ double nvls_GBps(const NcclMachine& machine, Operation operation, NcclAlgorithm 
   return is_allreduce ? all * machine.ranks / ring_steps(machine, operation) : all;
 }
 
+// The switches reduce: each byte goes to them and comes back. Where GPUs share a card, half of what
+// that costs is hidden.
+double collnet_GBps(const NcclMachine& machine, Operation operation, NcclAlgorithm algorithm) {
+  if (algorithm == NcclAlgorithm::collnet_chain)
+    return machine.tree.channels * machine.tree.intra.GBps() * .5;
+  const NcclGraph& graph = machine.collnet_direct;
+  const double per_node = ranks_per_node(machine);
+  if (operation != Operation::allreduce)
+    return per_node * std::min(graph.intra.GBps(), graph.inter.GBps() * .9);
+  const double gpus_per_card = per_node / graph.channels;
+  const double slower = gpus_per_card - (gpus_per_card - 1) / 2;
+  const double reached = machine.generation >= GpuGeneration::hopper ? .85 : 1;
+  return graph.channels * graph.intra.GBps() / slower * reached * .5;
+}
+
 double own_GBps(const NcclMachine& machine, Operation operation, const NcclRow& row) {
   switch (row.algorithm) {
     case NcclAlgorithm::tree:
       return tree_GBps(machine, row.protocol);
     case NcclAlgorithm::ring:
       return ring_GBps(machine, operation, row.protocol);
+    case NcclAlgorithm::collnet_direct:
+    case NcclAlgorithm::collnet_chain:
+      return collnet_GBps(machine, operation, row.algorithm);
     case NcclAlgorithm::nvls:
     case NcclAlgorithm::nvls_tree:
       return nvls_GBps(machine, operation, row.algorithm);
@@ -238,6 +269,10 @@ double pair_us(const NcclMachine& machine, Operation operation, const NcclRow& r
       return base + 2 * (hops * intra + levels * inter);
     case NcclAlgorithm::ring:
       return base + ring_us(machine, operation, row.protocol);
+    case NcclAlgorithm::collnet_direct:
+      return base + 2 * (std::min(1, hops) * intra + hops * collnet_turn_us) + inter;
+    case NcclAlgorithm::collnet_chain:
+      return base + 2 * hops * intra + inter;
     case NcclAlgorithm::nvls:
       return intra + (machine.nodes > 1 ? inter : 0);
     case NcclAlgorithm::nvls_tree:
@@ -247,53 +282,6 @@ double pair_us(const NcclMachine& machine, Operation operation, const NcclRow& r
   }
   assert(false);
   return 0;
-}
-
-// ---- whether a pair may be used ----
-
-const char* nvls_refusal(const NcclMachine& machine, Operation operation, NcclAlgorithm algorithm) {
-  if (!machine.nvls) return "the machine has no NVLS";
-  if (machine.generation < GpuGeneration::hopper) return "NVLS came with Hopper";
-  if (machine.nvls_graph.channels < 2) return "NVLS needs two channels";
-  if (algorithm == NcclAlgorithm::nvls_tree) {
-    return machine.nodes == 1 ? "NVLSTree is for several nodes" : "";
-  }
-  if (machine.nodes > 1) return "NVLS across nodes needs CollNet, which is not modelled";
-  const bool is_wide = machine.ranks > max_nvls_ranks * machine.nodes;
-  return operation != Operation::allreduce && is_wide ? "NVLS has 32 ranks a node at most" : "";
-}
-
-const char* algorithm_refusal(const NcclMachine& machine, Operation operation,
-                              NcclAlgorithm algorithm) {
-  const bool is_allreduce = operation == Operation::allreduce;
-  const bool is_half = operation == Operation::reduce_scatter || operation == Operation::allgather;
-  switch (algorithm) {
-    case NcclAlgorithm::tree:
-      return is_allreduce ? "" : "NCCL has trees for allreduce only";
-    case NcclAlgorithm::ring:
-      return "";
-    case NcclAlgorithm::nvls:
-      if (!is_allreduce && !is_half) return "NVLS has no broadcast and no reduce";
-      return nvls_refusal(machine, operation, algorithm);
-    case NcclAlgorithm::nvls_tree:
-      if (!is_allreduce) return "NVLSTree is for allreduce only";
-      return nvls_refusal(machine, operation, algorithm);
-    case NcclAlgorithm::pat:
-      if (!is_half) return "PAT is for reduce_scatter and allgather only";
-      return machine.ranks == machine.nodes ? "" : "PAT needs one rank per node";
-  }
-  assert(false);
-  return "";
-}
-
-// LL128 relies on 128 bytes arriving as one, which NVLink keeps and PCI does not promise.
-const char* ll128_refusal(const NcclMachine& machine) {
-  const bool leaves_gpu = machine.ranks > machine.nodes;
-  if (leaves_gpu && machine.link != IntraLink::nvlink) return "LL128 needs NVLink";
-  const bool is_recent = machine.generation >= GpuGeneration::hopper;
-  const NicPath farthest = is_recent ? NicPath::pxn : NicPath::pxb;
-  if (machine.nodes > 1 && machine.nic_path > farthest) return "LL128 needs a NIC near the GPU";
-  return "";
 }
 
 // ---- the table ----
@@ -326,9 +314,7 @@ double plateau(const NcclMachine& machine, Operation operation, const NcclRow& r
 
 void fill(NcclRow& row, const NcclMachine& machine, Operation operation, Bytes size,
           int aggregated) {
-  row.reason = algorithm_refusal(machine, operation, row.algorithm);
-  if (*row.reason == '\0' && row.protocol == NcclProtocol::ll128)
-    row.reason = ll128_refusal(machine);
+  row.reason = nccl_refusal(machine, operation, row.algorithm, row.protocol);
   if (*row.reason != '\0') return;
   const double rate = pair_GBps(machine, operation, row);
   if (rate <= 0) {
@@ -370,6 +356,7 @@ void check(const NcclMachine& machine, Operation operation, Bytes size, int aggr
   if (machine.ranks == 1) return;
   check_graph(machine, machine.ring, "ring");
   check_graph(machine, machine.tree, "tree");
+  if (machine.collnet && machine.nodes > 1) check_graph(machine, machine.collnet_direct, "CollNet");
 }
 
 NcclTable empty_table() {
@@ -383,7 +370,8 @@ NcclTable empty_table() {
     }
   }
   for (const NcclAlgorithm algorithm :
-       {NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree, NcclAlgorithm::pat}) {
+       {NcclAlgorithm::collnet_direct, NcclAlgorithm::collnet_chain, NcclAlgorithm::nvls,
+        NcclAlgorithm::nvls_tree, NcclAlgorithm::pat}) {
     table.rows[next++].algorithm = algorithm;
   }
   assert(next == nccl_row_count);

@@ -16,10 +16,11 @@
 // When it is wrong. The constants are NCCL's and not fitted to the machine at hand, unless its
 // `pairs` are (nccl_fit.h): NCCL's are made for choosing between pairs, so that the choice deserves
 // more trust than the time.
-// CollNet (switches that reduce) is left out, so NVLS across nodes never runs. The tree correction
-// is a step function of the size: at a power of two a tree may be faster than just below it. NCCL
-// computes in 32-bit floats and we in 64: pairs that tie to seven digits may be chosen differently.
-// No user's settings (NCCL_ALGO, NCCL_PROTO, ...) are applied.
+// CollNet is taken to be there for every data type and reduction, for gathers too, and on all
+// cards; its network's own limits (trees of switches, jobs at once) are not known. The tree
+// correction is a step function of the size: at a power of two a tree may be faster than just below
+// it. NCCL computes in 32-bit floats and we in 64: pairs that tie to seven digits may be chosen
+// differently. No user's settings (NCCL_ALGO, NCCL_PROTO, ...) are applied.
 #pragma once
 
 #include <array>
@@ -34,11 +35,19 @@
 namespace sgdsim {
 
 // In the order in which NCCL tries them; the first of two equals wins.
-enum class NcclAlgorithm : uint8_t { tree, ring, nvls, nvls_tree, pat };
+enum class NcclAlgorithm : uint8_t {
+  tree,
+  ring,
+  collnet_direct,
+  collnet_chain,
+  nvls,
+  nvls_tree,
+  pat
+};
 enum class NcclProtocol : uint8_t { ll, ll128, simple };
 // As NCCL's environment spells them.
-inline constexpr std::array<std::string_view, 5> nccl_algorithm_names = {"Tree", "Ring", "NVLS",
-                                                                         "NVLSTree", "PAT"};
+inline constexpr std::array<std::string_view, 7> nccl_algorithm_names = {
+    "Tree", "Ring", "CollnetDirect", "CollnetChain", "NVLS", "NVLSTree", "PAT"};
 inline constexpr std::array<std::string_view, 3> nccl_protocol_names = {"LL", "LL128", "Simple"};
 
 // The way from a GPU to its NIC, nearest first: one PCI switch, several, through another GPU's NIC,
@@ -64,12 +73,15 @@ struct NcclMachine {
   NicPath nic_path = NicPath::pxb;
   Duration nic_latency;       // as the network plugin reports it; InfiniBand and sockets report 0
   bool nvls = false;          // NVLink switches that reduce and multicast; Hopper and later
+  bool switched = true;       // switches join the GPUs of a node
+  bool collnet = false;       // network switches that reduce (SHARP)
   bool same_channels = true;  // all ring channels visit the GPUs in the same order
   bool plain_trees = false;   // all traffic of a node to the network goes through one GPU
   NcclGraph ring;
   NcclGraph tree;
-  NcclGraph nvls_graph;  // one channel per GPU; unused without nvls
-  NcclPairs pairs;       // in place of NCCL's own constants
+  NcclGraph collnet_direct;  // one channel per card that has a GPU of its own; chains are the trees
+  NcclGraph nvls_graph;      // one channel per GPU; unused without nvls
+  NcclPairs pairs;           // in place of NCCL's own constants
 };
 
 // One pair. latency and bandwidth are those that NCCL_DEBUG_SUBSYS=TUNING prints, before the
@@ -84,8 +96,8 @@ struct NcclRow {
   const char* reason = "";  // why it is not usable
 };
 
-// Tree and ring with three protocols each; NVLS, NVLSTree and PAT exist with Simple only. Rows are
-// in the order of NcclPairs.
+// Tree and ring with three protocols each; the others exist with Simple only. Rows are in the order
+// of NcclPairs.
 constexpr size_t nccl_row_count = nccl_pair_count;
 
 struct NcclTable {

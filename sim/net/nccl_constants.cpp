@@ -21,7 +21,9 @@ constexpr std::array<PairName, nccl_pair_count> pair_names{{
     {"ring_ll", "constants of rings with protocol LL"},
     {"ring_ll128", "constants of rings with protocol LL128"},
     {"ring_simple", "constants of rings with protocol Simple"},
-    {"nvls_simple", "constants of NVLS, in a node"},
+    {"collnet_direct_simple", "constants of CollNet to which all GPUs of a node go"},
+    {"collnet_chain_simple", "constants of CollNet with chains in nodes"},
+    {"nvls_simple", "constants of NVLS, in a node, or across nodes with CollNet"},
     {"nvls_tree_simple", "constants of NVLS in nodes and trees between them"},
     {"pat_simple", "constants of PAT, with one rank per node"},
 }};
@@ -67,6 +69,7 @@ Fields fields_of(NcclConstants& o) {
       Field("generation", o.generation, "the GPUs").otherwise("hopper"),
       Field("gpu_link", o.gpu_link, "what joins the GPUs of a node").otherwise("nvlink"),
       Field("nvls", o.nvls, "whether NVLink switches reduce").otherwise("off"),
+      Field("collnet", o.collnet, "whether network switches reduce (SHARP)").otherwise("off"),
       Field("nics", o.nics, "network cards per node")
           .from(1, most_nccl_nics)
           .otherwise("the cluster's"),

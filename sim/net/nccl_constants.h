@@ -42,8 +42,9 @@ inline const auto& names_of(Switched) { return switched; }
 
 constexpr int most_nccl_nics = 64;  // of a node
 
-// Tree and ring with three protocols each (LL, LL128, Simple); NVLS, NVLSTree and PAT with Simple.
-constexpr std::size_t nccl_pair_count = 9;
+// Tree and ring with three protocols each (LL, LL128, Simple); with Simple alone CollNetDirect and
+// CollNetChain, NVLS, NVLSTree and PAT.
+constexpr std::size_t nccl_pair_count = 11;
 
 struct NcclPair {
   std::optional<Duration> base;
@@ -65,6 +66,7 @@ struct NcclConstants {
   std::optional<GpuGeneration> generation;
   std::optional<IntraLink> gpu_link;
   std::optional<Switched> nvls;
+  std::optional<Switched> collnet;
   std::optional<int> nics;
   std::optional<CpuVendor> cpu;
   NcclPairs pairs;

@@ -39,6 +39,7 @@ struct Trace {
   Duration load;         // reading and copying the next batch; overlaps with the iteration before
   Duration update;       // the optimizer's step
   bool has_ready = false;
+  bool beside_exchanges = false;   // the times hold what exchanges slow computing down by
   std::vector<Layer> layers;       // forward order
   std::vector<std::string> notes;  // what a result must repeat as a warning
 

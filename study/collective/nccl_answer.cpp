@@ -33,6 +33,8 @@ void set_machine_option(NcclMachine& machine, int& nics, const std::string& opti
     machine.cpu = value_named<CpuVendor>(value, where);
   else if (key == "nvls")
     machine.nvls = value_named<Switched>(value, where) == Switched::on;
+  else if (key == "collnet")
+    machine.collnet = value_named<Switched>(value, where) == Switched::on;
   else if (key == "nics")
     nics = static_cast<int>(parse_whole(value, 1, most_nccl_nics, where));
   else
@@ -101,6 +103,7 @@ const std::vector<OptionKey>& nccl_option_keys() {
       {"generation", "volta|ampere|hopper|blackwell", "nccl: the GPUs; default hopper"},
       {"gpu_link", "nvlink|pci", "nccl: what joins the GPUs of a node; default nvlink"},
       {"nvls", "off|on", "nccl: NVLink switches that reduce"},
+      {"collnet", "off|on", "nccl: network switches that reduce (SHARP)"},
       {"nics", "N", "nccl: network cards per node; default: the cluster's"},
       {"cpu", "intel|amd|arm", "nccl: whose hosts; default intel"}};
   return keys;

@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 
+#include "models/collective/nccl_box.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "study/collective/nccl_answer.h"
@@ -38,25 +39,6 @@ void refuse_options_of_links(const FitArguments& arguments) {
                      "NCCL's model needs the machine that was measured: --cluster with a file or a "
                      "name of `sgdsim list clusters`, and --set for what differs, as in --cluster "
                      "dgx_a100_2 --set nics_per_node=4");
-}
-
-// "NVIDIA H100 80GB HBM3": the generation that its name says.
-std::optional<GpuGeneration> generation_of(const std::string& device) {
-  constexpr std::array<std::pair<const char*, GpuGeneration>, 11> names{
-      {{"V100", GpuGeneration::volta},
-       {"A100", GpuGeneration::ampere},
-       {"A800", GpuGeneration::ampere},
-       {"H100", GpuGeneration::hopper},
-       {"H200", GpuGeneration::hopper},
-       {"H800", GpuGeneration::hopper},
-       {"H20", GpuGeneration::hopper},
-       {"GH200", GpuGeneration::hopper},
-       {"B200", GpuGeneration::blackwell},
-       {"B300", GpuGeneration::blackwell},
-       {"GB200", GpuGeneration::blackwell}}};
-  for (const auto& [name, generation] : names)
-    if (device.find(name) != std::string::npos) return generation;
-  return std::nullopt;
 }
 
 bool has_option(const std::vector<std::string>& options, const std::string& key) {
@@ -90,6 +72,7 @@ NcclConstants constants_of(const NcclMachine& machine, const std::vector<std::st
   constants.generation = machine.generation;
   constants.gpu_link = machine.link;
   if (machine.nvls) constants.nvls = Switched::on;
+  if (machine.collnet) constants.collnet = Switched::on;
   constants.cpu = machine.cpu;
   if (cluster.nccl) constants.nics = cluster.nccl->nics;
   for (const std::string& option : options)

@@ -212,7 +212,7 @@ Fields fit_fields(FitArguments& arguments) {
        "link for every pair of ranks"},
       {"option", arguments.options,
        "key=value of that algorithm, one of `sgdsim list options`; of NCCL's model: generation, "
-       "gpu_link, nvls, nics, cpu"},
+       "gpu_link, nvls, collnet, nics, cpu"},
       Field("cluster", arguments.cluster,
             "nccl: the cluster that was measured, which --out holds with its constants")
           .option("-c,--cluster"),

@@ -244,7 +244,7 @@ SourceAnswer with_source(GoodputQuestion question, const FailureSource& source,
     return answer;
   }
   answer.wall_s = expected_s(question.plan, question.seed, asker);
-  answer.productive = question.work_s() / answer.wall_s;
+  answer.productive = std::min(1.0, question.work_s() / answer.wall_s);
   return answer;
 }
 

@@ -1,6 +1,8 @@
 // The question is completed and asked; nothing is computed here.
 #include "study/goodput/training_end.h"
 
+#include <algorithm>
+
 #include "models/goodput/runs.h"
 #include "sim/core/error.h"
 #include "study/goodput/plan_formulas.h"
@@ -20,7 +22,7 @@ TrainingEnd end_of(const GoodputQuestion& question, const std::function<void()>&
           : goodput::to_s(
                 goodput::play_runs(question.plan, {question.runs, question.seed, 1, look}).wall);
   TrainingEnd end{wall_s / seconds_of_day,
-                  question.work_s() / wall_s,
+                  std::min(1.0, question.work_s() / wall_s),  // rounded, where nothing stops it
                   question.interval_s(),
                   question.plan.stall_s,
                   {}};

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/collective/nccl_box.h"
 #include "models/collective/network_defaults.h"
+#include "models/training/gpu.h"
 #include "sim/core/error.h"
 #include "study/step/collective_field.h"
 #include "study/step/digest.h"
@@ -157,7 +159,7 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
   experiment.warm_up = given.warm_up.value_or(experiment.warm_up);
   experiment.seed = given.seed;
   experiment.given_channels = given.channels;
-  experiment.interference = given.interference;
+  experiment.given_interference = given.interference;
   experiment.alone = given.alone;
   if (given.workers) {
     experiment.workers = read_workers(*given.workers);
@@ -185,6 +187,22 @@ int Experiment::channels() const {
   return cluster.kind == NetworkKind::gloo && strategy.name == "ddp" ? threads_of_gloo : 1;
 }
 
+double Experiment::interference() const {
+  if (!assumes_interference()) return given_interference.value_or(1);
+  return std::min(usual_interference.products, nccl_slowdown(cluster, trace.device));
+}
+
+// Not where it could not be answered, or where nobody computes while it exchanges.
+bool Experiment::assumes_interference() const {
+  if (given_interference || trace.beside_exchanges || cluster.kind != NetworkKind::nccl ||
+      cluster.network.workers() == 1)
+    return false;
+  if (!synchronization) return fidelity != Fidelity::closed_form || !strategy.takes_turns;
+  const bool in_turns = std::holds_alternative<AsynchronousRule>(synchronization->rule);
+  const bool ahead = std::holds_alternative<PipelineRule>(synchronization->rule);
+  return !in_turns && (fidelity != Fidelity::closed_form || !(ahead || strategy.takes_turns));
+}
+
 StepQuestion Experiment::question() const {
   StepQuestion question;
   question.trace = &trace;
@@ -208,7 +226,8 @@ StepQuestion Experiment::question() const {
   question.warm_up = warm_up;
   question.seed = seed;
   question.channels = channels();
-  question.interference = interference;
+  question.interference = interference();
+  question.assumes_interference = assumes_interference();
   return question;
 }
 

@@ -47,12 +47,15 @@ struct Experiment {
   int warm_up = 2;
   uint64_t seed = 1;
   std::optional<int> given_channels;  // messages in flight
-  double interference = 1;
+  std::optional<double> given_interference;
   std::optional<Duration> alone;  // of an iteration on one worker, as somebody states it
   Json inputs;                    // resolved and complete
 
   // As given, or what is usual with its strategy, synchronization, servers and network.
   int channels() const;
+  double interference() const;
+  // NCCL's kernels take multiprocessors and memory from computing, and nobody said how much.
+  bool assumes_interference() const;
   // The experiment must outlive the question.
   StepQuestion question() const;
 };

@@ -39,7 +39,7 @@ struct ExperimentFields {
   Fidelity fidelity = Fidelity::message;
   std::optional<int> iterations, warm_up, channels;
   uint64_t seed = 1;
-  double interference = 1;
+  std::optional<double> interference = {};
   std::optional<Duration> alone;
   std::optional<Convergence> convergence;
 };

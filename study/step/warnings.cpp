@@ -6,6 +6,7 @@
 
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
+#include "sim/core/decimal.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim {
@@ -106,6 +107,12 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
   add_priced(experiment, result, warnings);
   add_notes_of_formula(experiment, warnings);
   add_extrapolations(experiment, result, warnings);
+  if (experiment.assumes_interference() && result.mean.overlapped > Duration())
+    warnings.push_back("computing is assumed to take " +
+                       number_text(with_digits(experiment.interference(), 3)) +
+                       " times as long while an exchange lies under it, by the multiprocessors "
+                       "that NCCL's channels take (published: 1.19 in the mean, 1.4 at most); "
+                       "`interference` says it, and 1 leaves it out");
   if (experiment.convergence) {
     const std::vector<std::string> unsaid = experiment.convergence->warnings_at(result.quality);
     warnings.insert(warnings.end(), unsaid.begin(), unsaid.end());

@@ -253,6 +253,7 @@ ImportedStep trace_of(const Recording& recording, const std::optional<ParameterS
   trace.update = recording.update;
   trace.has_ready = true;
   trace.derived = !own.is_exact;
+  trace.beside_exchanges = !recording.buckets.empty();
   if (!own.note.empty()) trace.notes.push_back(own.note);
   if (!imported.no_buckets.empty() && !recording.buckets.empty())
     trace.notes.push_back(imported.no_buckets);
