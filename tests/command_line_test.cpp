@@ -288,7 +288,8 @@ TEST_CASE("command line: an option without effect is refused") {
       {"flows of NCCL's formula", with(box, {"-a", "nccl", "--fidelity", "flow"}),
        "--fidelity: has no effect on NCCL's model, a formula"},
       {"another model's option for NCCL", with(box, {"-a", "nccl", "--option", "duplex=link"}),
-       "--option: unknown option \"duplex\"; known: generation, gpu_link, nvls, collnet, nics, cpu"},
+       "--option: unknown option \"duplex\"; known: generation, gpu_link, nvls, collnet, nics, "
+       "cpu"},
   });
 }
 
