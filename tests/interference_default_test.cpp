@@ -71,6 +71,9 @@ TEST_CASE("interference by default: not where it is said, was measured, or hides
         doctest::Approx(40).epsilon(1e-9));
   CHECK(whole({"--set", "strategy=naive"}) == doctest::Approx(40).epsilon(1e-9));
   CHECK(!is_assumed("nccl", {"--set", "strategy=naive"}));
+  // With several channels every message would have to be played: 1,024 workers took minutes.
+  CHECK(whole({"--set", "channels=2"}) == doctest::Approx(40).epsilon(1e-9));
+  CHECK(!is_assumed("nccl", {"--set", "channels=2"}));
   // One GPU has nobody to exchange with.
   CHECK(whole({"--set", "cluster.nodes=1"}) == doctest::Approx(40).epsilon(1e-9));
 }

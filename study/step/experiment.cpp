@@ -192,10 +192,11 @@ double Experiment::interference() const {
   return std::min(usual_interference.products, nccl_slowdown(cluster, trace.device));
 }
 
-// Not where it could not be answered, or where nobody computes while it exchanges.
+// Not where it could not be answered, where nobody computes while it exchanges, or where every
+// message of every worker would have to be played because of it alone.
 bool Experiment::assumes_interference() const {
   if (given_interference || trace.beside_exchanges || cluster.kind != NetworkKind::nccl ||
-      cluster.network.workers() == 1)
+      cluster.network.workers() == 1 || (fidelity != Fidelity::closed_form && channels() > 1))
     return false;
   if (!synchronization) return fidelity != Fidelity::closed_form || !strategy.takes_turns;
   const bool in_turns = std::holds_alternative<AsynchronousRule>(synchronization->rule);
