@@ -84,11 +84,15 @@ TEST_CASE("import, diagnose: what another command reads is said with that comman
   const std::string of_traces =
       "is the trace of one rank by Chakra; `sgdsim replay FILE...` simulates those of all ranks, "
       "and `sgdsim diagnose FOLDER` compares the ranks";
-  for (const char* command : {"import", "diagnose"})
+  using Words = std::vector<std::string>;
+  for (const Words& command : {Words{"import"}, Words{"import", "kineto"}, Words{"diagnose"},
+                               Words{"run", "-c", "10gbe_16"}, Words{"advise", "-c", "10gbe_16"}})
     for (const auto& [file, sentence] :
          {std::pair(one, of_traces),
           std::pair(schedule, std::string("is a schedule in GOAL; `sgdsim replay FILE`"))}) {
-      const Ran answer = call_sgdsim({command, file});
+      Words words = command;
+      words.push_back(file);
+      const Ran answer = call_sgdsim(words);
       INFO(answer.log);
       CHECK(answer.exit_code == 2);
       CHECK(answer.log.find(file + ": " + sentence) != std::string::npos);

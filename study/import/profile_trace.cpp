@@ -7,6 +7,7 @@
 
 #include "sim/core/quantity.h"
 #include "traces/kineto/execution_trace.h"
+#include "traces/measurement/measurement.h"
 #include "traces/recorded/pipeline_timeline.h"
 #include "traces/registry.h"
 #include "traces/trace_file.h"
@@ -61,6 +62,13 @@ void refuse_timeline(const std::string& file, const std::string& before) {
   if (is_kineto(head)) return;
   if (const std::string text = recorded_timeline_text(head); !text.empty())
     throw InputError(file, before + text);
+  refuse_unread(file, head);
+}
+
+void refuse_unread(const std::string& file, const std::string& head) {
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
+  if (first == head.npos || head[first] == '{') return;
+  if (const std::string why = why_unread(head, file); !why.empty()) throw InputError(file, why);
 }
 
 std::vector<std::string> profiles_in(const std::string& file) {

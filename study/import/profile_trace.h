@@ -22,6 +22,9 @@ std::vector<std::string> profiles_in(const std::string& file);
 // InputError if it is a timeline of training steps, which `sgdsim diagnose` reads. `before`: how
 // the sentence begins.
 void refuse_timeline(const std::string& file, const std::string& before);
+// InputError if the beginning of a file is that of a kind which another command reads, or none
+// does.
+void refuse_unread(const std::string& file, const std::string& head);
 
 struct RecordedStep {
   std::string file;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "sim/core/byte_source.h"
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
 #include "study/beside.h"
@@ -183,6 +184,9 @@ ResolvedExperiment resolve_experiment(const std::string& file,
   const bool is_file =
       file != "-" && !is_inline && !shipped_trace(file) && unknown_trace(file).empty();
   if (is_file && is_profile(file)) return resolve_profile(file, settings, cluster);
+  std::error_code none;
+  if (is_file && std::filesystem::is_regular_file(file, none))
+    refuse_unread(file, beginning_of(file, 1 << 18));
   const NamedFile given = named_experiment(file);
   const Json& json = given.json;
   ResolvedExperiment resolved = begin_with(Value(json, place, ""), settings);
