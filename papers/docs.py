@@ -25,7 +25,7 @@ _tail = """## Other measurements that are public
 | source | command | what it reproduces |
 |---|---|---|
 | ddl-benchmarks (survey, arXiv 2005.13247) | [A](#commands) | ResNet-50 on 16 GPUs, predicted from 4 and 8: median error 2.28 %, largest 9.54 % |
-| PyTorch's DDP benchmark on two DGX-1 | [B](#commands) | 16 measured iteration times, nothing fitted: median error 3.61 %, largest 6.13 % |
+| PyTorch's DDP benchmark on two DGX-1 | [B](#commands) | 16 measured iteration times, nothing fitted: median error 3.76 %, largest 6.26 % |
 
 B hardly tests the network, because communication is mostly hidden behind the backward pass.
 

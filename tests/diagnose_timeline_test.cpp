@@ -83,8 +83,6 @@ TEST_CASE("diagnose timelines: exchanges beside each other are played so") {
                                       "cluster.nodes=4",
                                       "--set",
                                       "iterations=2",
-                                      "--set",
-                                      "interference=1",
                                       "--timeline",
                                       timeline.name(),
                                       "--timeline-workers",

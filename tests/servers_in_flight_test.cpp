@@ -80,7 +80,7 @@ TEST_CASE("servers in flight: steps are those of packets within 7 %") {
 TEST_CASE("servers in flight: the default where the cluster says what network it has") {
   const auto of = [](const char* network, std::vector<std::string> more) {
     more.insert(more.end(), {"--set", "cluster.nodes=4", "--fidelity", "flow", "--set",
-                             "cluster.network=" + std::string(network), "--set", "interference=1"});
+                             "cluster.network=" + std::string(network)});
     return with_servers(four, std::move(more));
   };
   for (const char* network : {"tcp", "mpi", "gloo", "nccl"}) {

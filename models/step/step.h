@@ -32,8 +32,7 @@ struct StepQuestion {
   int iterations = 1;        // measured ones
   int warm_up = 0;
   uint64_t seed = 1;
-  int channels = 1;                   // messages of a worker that may be in flight
-  bool assumes_interference = false;  // it is usual rather than given
+  int channels = 1;              // messages of a worker that may be in flight
   double interference = 1;       // compute takes this much longer while the worker communicates
   Timeline* timeline = nullptr;  // filled in if given
   bool wants_reason = false;     // the result says why it takes as long as it does

@@ -146,8 +146,7 @@ StepSchedule::StepSchedule(const StepQuestion& question)
       fixed_(fixed_factors(question.workers, ranks())) {
   if (question.synchronization != nullptr) refuse("what a synchronization does");
   if (question.channels != 1) refuse("that several messages are in flight");
-  if (question.interference != 1 && !question.assumes_interference)
-    refuse("that messages slow computation down");
+  if (question.interference != 1) refuse("that messages slow computation down");
   if (!question.cost.is_algorithm())
     refuse("what a message costs without sends and receives; it needs an algorithm");
   plan_ =
@@ -181,8 +180,6 @@ std::vector<std::string> StepSchedule::notes() const {
   if (const Duration load = question_.trace->load; load > Duration())
     notes.push_back("loading the next batch, " + to_text(load) +
                     " beside the iteration before, is left out");
-  if (question_.interference != 1 && !plan_.after_backward)
-    notes.emplace_back("that messages slow computation down, as is assumed, is left out");
   for (const Prepared& one : programs_) {
     const CollectiveOptions& options = question_.cost.played_for(one.transfer).job().options;
     if (!options.shares_ports) continue;

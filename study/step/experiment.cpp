@@ -7,6 +7,7 @@
 #include "models/collective/nccl_box.h"
 #include "models/collective/network_defaults.h"
 #include "models/training/gpu.h"
+#include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "study/step/collective_field.h"
 #include "study/step/digest.h"
@@ -187,21 +188,13 @@ int Experiment::channels() const {
   return cluster.kind == NetworkKind::gloo && strategy.name == "ddp" ? threads_of_gloo : 1;
 }
 
-double Experiment::interference() const {
-  if (!assumes_interference()) return given_interference.value_or(1);
-  return std::min(usual_interference.products, nccl_slowdown(cluster, trace.device));
-}
-
-// Not where it could not be answered, where nobody computes while it exchanges, or where every
-// message of every worker would have to be played because of it alone.
-bool Experiment::assumes_interference() const {
+std::optional<double> Experiment::unsaid_interference() const {
   if (given_interference || trace.beside_exchanges || cluster.kind != NetworkKind::nccl ||
-      cluster.network.workers() == 1 || (fidelity != Fidelity::closed_form && channels() > 1))
-    return false;
-  if (!synchronization) return fidelity != Fidelity::closed_form || !strategy.takes_turns;
-  const bool in_turns = std::holds_alternative<AsynchronousRule>(synchronization->rule);
-  const bool ahead = std::holds_alternative<PipelineRule>(synchronization->rule);
-  return !in_turns && (fidelity != Fidelity::closed_form || !(ahead || strategy.takes_turns));
+      cluster.network.workers() == 1 ||
+      (synchronization && std::holds_alternative<AsynchronousRule>(synchronization->rule)))
+    return std::nullopt;
+  return with_digits(std::min(usual_interference.products, nccl_slowdown(cluster, trace.device)),
+                     3);
 }
 
 StepQuestion Experiment::question() const {
@@ -227,8 +220,7 @@ StepQuestion Experiment::question() const {
   question.warm_up = warm_up;
   question.seed = seed;
   question.channels = channels();
-  question.interference = interference();
-  question.assumes_interference = assumes_interference();
+  question.interference = given_interference.value_or(1);
   return question;
 }
 

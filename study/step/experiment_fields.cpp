@@ -3,7 +3,6 @@
 
 #include "models/strategy/strategy.h"
 #include "models/synchronization/synchronization.h"
-#include "models/training/gpu.h"
 #include "models/transport/transport.h"
 #include "models/worker/worker.h"
 #include "study/step/collective_field.h"
@@ -109,10 +108,7 @@ Fields fields_of(ExperimentFields& o) {
              Field("interference", o.interference,
                    "factor on compute times while the worker communicates")
                  .from(1, 1000)
-                 .otherwise(
-                     "1, but where the cluster's network is nccl by the multiprocessors that "
-                     "NCCL's channels take, 1.19 at most, unless the trace was measured beside "
-                     "exchanges"),
+                 .otherwise("1"),
              Field("alone", o.alone,
                    "time of an iteration on one worker, as it was measured: speed-up and "
                    "efficiency are over it")
@@ -125,8 +121,6 @@ Fields fields_of(ExperimentFields& o) {
              Field("workers", o.workers, "how unlike workers are")
                  .like(schema_of_record<WorkerModel>)};
 }
-
-static_assert(usual_interference.products == 1.19);  // as its text has it
 
 Json schema_of_experiments() { return schema_of_record<ExperimentFields>(); }
 

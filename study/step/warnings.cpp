@@ -107,12 +107,12 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
   add_priced(experiment, result, warnings);
   add_notes_of_formula(experiment, warnings);
   add_extrapolations(experiment, result, warnings);
-  if (experiment.assumes_interference() && result.mean.overlapped > Duration())
-    warnings.push_back("computing is assumed to take " +
-                       number_text(with_digits(experiment.interference(), 3)) +
-                       " times as long while an exchange lies under it, by the multiprocessors "
-                       "that NCCL's channels take (published: 1.19 in the mean, 1.4 at most); "
-                       "`interference` says it, and 1 leaves it out");
+  if (result.mean.overlapped > Duration())
+    if (const std::optional<double> factor = experiment.unsaid_interference())
+      warnings.push_back(
+          "computing is taken to be as fast beside exchanges as alone; NCCL's "
+          "channels hold as many multiprocessors as --set interference=" +
+          number_text(*factor) + " says (published: 1.19 in the mean, 1.4 at most)");
   if (experiment.convergence) {
     const std::vector<std::string> unsaid = experiment.convergence->warnings_at(result.quality);
     warnings.insert(warnings.end(), unsaid.begin(), unsaid.end());
