@@ -60,6 +60,8 @@ TEST_CASE("interference hint: by the multiprocessors that NCCL's channels hold")
   CHECK(hint("nccl", trace_on("NVIDIA B200")) == "1.01");     // 148 / 146 = 1.0137
   for (const char* fidelity : {"closed_form", "flow"})
     CHECK(hint("nccl", trace_on("NVIDIA V100"), {"--fidelity", fidelity}) == "1.03");
+  // Eight cards of 400 Gbit/s for eight H100: 8 channels of 45 GB/s, 16 blocks: 132 / 116 = 1.138.
+  CHECK(hint_of(hinted_run(trace_on("NVIDIA H100"), "dgx_h100_4", {})) == "1.14");
   // NVLinks of 120 GB/s hold 6 channels of 20, on which 12 blocks run: 80 / 68 = 1.176; of 600 GB/s
   // 15 of 40, whose 30 multiprocessors would be more than the published mean.
   for (const auto& [width, factor] : {std::pair("120 GB/s", "1.18"), std::pair("600 GB/s", "1.19")})
@@ -75,6 +77,12 @@ TEST_CASE("interference hint: not where it is said, was measured, or nothing is 
        {"interference=1", "interference=1.5", "strategy=naive", "cluster.nodes=1"}) {
     CAPTURE(setting);
     CHECK(hint("nccl", trace, {"--set", setting}).empty());
+  }
+  // What has no closed form with it.
+  for (const char* setting :
+       {"strategy=p3", "strategy=bytescheduler", "synchronization=pipe_sgd"}) {
+    CAPTURE(setting);
+    CHECK(hint("nccl", trace, {"--fidelity", "closed_form", "--set", setting}).empty());
   }
   // Workers of asynchronous training compute and exchange in turns.
   CHECK(hint("nccl", trace,

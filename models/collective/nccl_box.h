@@ -33,11 +33,11 @@ std::optional<GpuGeneration> generation_of(const std::string& device);
 double nccl_slowdown(const Cluster& cluster, const std::string& device);
 
 // Which of our algorithms sends messages where NCCL chose that one: its rings and trees; a
-// pipelined chain where it sends one way along a ring. For what it leaves to switches (NVLS) the
-// same without them.
+// pipelined chain where it sends one way along a ring. For what it leaves to switches (NVLS,
+// CollNet) the same without them.
 const Algorithm& nccl_stand_in(NcclAlgorithm choice, Operation operation);
 inline constexpr char nccl_stand_in_note[] =
     "rings and trees stand for what NCCL's model chooses; also for what it leaves to switches "
-    "(NVLS)";
+    "(NVLS, CollNet)";
 
 }  // namespace sgdsim

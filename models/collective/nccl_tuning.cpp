@@ -81,8 +81,7 @@ constexpr int batch_collectives = 8;     // 1024 bytes of work, 128 for each col
 
 const NcclPair& fitted_of(const NcclMachine& machine, NcclAlgorithm algorithm,
                           NcclProtocol protocol) {
-  const size_t place = at(algorithm);
-  return machine.pairs[place < 2 ? 3 * place + at(protocol) : 4 + place];
+  return machine.pairs[nccl_pair_of(algorithm, protocol)];
 }
 
 double us_or(const std::optional<Duration>& fitted, double own) {

@@ -100,6 +100,14 @@ struct NcclRow {
 // of NcclPairs.
 constexpr size_t nccl_row_count = nccl_pair_count;
 
+// The place of a pair in both.
+constexpr size_t nccl_pair_of(NcclAlgorithm algorithm, NcclProtocol protocol) {
+  const auto place = static_cast<size_t>(algorithm);
+  const bool has_three = algorithm == NcclAlgorithm::tree || algorithm == NcclAlgorithm::ring;
+  return has_three ? 3 * place + static_cast<size_t>(protocol) : place + 4;
+}
+static_assert(nccl_pair_of(NcclAlgorithm::pat, NcclProtocol::simple) + 1 == nccl_pair_count);
+
 struct NcclTable {
   std::array<NcclRow, nccl_row_count> rows;
   size_t best = 0;  // there always is a usable row: ring with Simple

@@ -40,13 +40,18 @@ double prior_deviation(const Prior& prior) { return std::hypot(prior.together, p
 // ---- which constants there are
 
 bool is_used(std::size_t pair, NcclConstant constant, const NcclMachine& machine) {
-  constexpr std::size_t collnet_direct = 6, collnet_chain = 7, nvls = 8, nvls_tree = 9, pat = 10;
-  if (pair == collnet_direct || pair == collnet_chain) return machine.collnet && machine.nodes > 1;
-  if (pair == nvls || pair == nvls_tree) {
-    const bool is_of_network = constant == NcclConstant::across && pair == nvls;
+  const auto is = [&](NcclAlgorithm one) {
+    return pair == nccl_pair_of(one, NcclProtocol::simple);
+  };
+  if (is(NcclAlgorithm::collnet_direct) || is(NcclAlgorithm::collnet_chain))
+    return machine.collnet && machine.nodes > 1;
+  const bool is_nvls = is(NcclAlgorithm::nvls);
+  if (is_nvls || is(NcclAlgorithm::nvls_tree)) {
+    const bool is_of_network = constant == NcclConstant::across && is_nvls;
     return machine.nvls && (machine.collnet || !is_of_network);
   }
-  return pair != pat || (machine.ranks == machine.nodes && constant != NcclConstant::inside);
+  return !is(NcclAlgorithm::pat) ||
+         (machine.ranks == machine.nodes && constant != NcclConstant::inside);
 }
 
 std::optional<Duration>& latency_of(NcclPair& pair, NcclConstant constant) {

@@ -190,9 +190,12 @@ int Experiment::channels() const {
 
 std::optional<double> Experiment::unsaid_interference() const {
   if (given_interference || trace.beside_exchanges || cluster.kind != NetworkKind::nccl ||
-      cluster.network.workers() == 1 ||
-      (synchronization && std::holds_alternative<AsynchronousRule>(synchronization->rule)))
+      cluster.network.workers() == 1)
     return std::nullopt;
+  const bool is_asynchronous =
+      synchronization && std::holds_alternative<AsynchronousRule>(synchronization->rule);
+  const bool has_no_formula = strategy.takes_turns || synchronization;
+  if (is_asynchronous || (fidelity == Fidelity::closed_form && has_no_formula)) return std::nullopt;
   return with_digits(std::min(usual_interference.products, nccl_slowdown(cluster, trace.device)),
                      3);
 }

@@ -53,9 +53,10 @@ struct Experiment {
 
   // As given, or what is usual with its strategy, synchronization, servers and network.
   int channels() const;
-  // What NCCL's channels take of computing beside exchanges, where nobody said `interference`: what
-  // a user would write there. It is told and not taken: no strategy by priority has an answer with
-  // it that does not play every message, and comparing one without it with others would be unfair.
+  // What NCCL's channels take of computing beside exchanges, where nobody said `interference` and
+  // there is an answer with it: what a user would write there. It is told and not taken: no
+  // strategy by priority has an answer with it that does not play every message, and comparing one
+  // without it with others would be unfair.
   std::optional<double> unsaid_interference() const;
   // The experiment must outlive the question.
   StepQuestion question() const;

@@ -109,10 +109,10 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
   add_extrapolations(experiment, result, warnings);
   if (result.mean.overlapped > Duration())
     if (const std::optional<double> factor = experiment.unsaid_interference())
-      warnings.push_back(
-          "computing is taken to be as fast beside exchanges as alone; NCCL's "
-          "channels hold as many multiprocessors as --set interference=" +
-          number_text(*factor) + " says (published: 1.19 in the mean, 1.4 at most)");
+      warnings.push_back("computing is not slowed down while exchanges run; --set interference=" +
+                         number_text(*factor) +
+                         " allows for the multiprocessors that NCCL's kernels hold (published "
+                         "slow-downs: 1.19 in the mean, 1.4 at most)");
   if (experiment.convergence) {
     const std::vector<std::string> unsaid = experiment.convergence->warnings_at(result.quality);
     warnings.insert(warnings.end(), unsaid.begin(), unsaid.end());
