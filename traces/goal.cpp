@@ -371,13 +371,6 @@ class GoalReader {
 
 }  // namespace
 
-bool is_goal(std::string_view head) {
-  constexpr std::string_view first_word = "num_ranks ";
-  head = head.substr(0, 1 << 12);
-  return head.starts_with(first_word) ||
-         head.find("\n" + std::string(first_word)) != std::string_view::npos;
-}
-
 RankSchedule read_goal(const std::string& file) {
   return GoalReader(ByteReader::of_file(file), file == "-" ? "standard input" : file).read();
 }

@@ -23,6 +23,7 @@
 #include "traces/measurement/words.h"
 #include "traces/registry.h"
 #include "traces/steps/registry.h"
+#include "traces/unread.h"
 
 namespace sgdsim {
 namespace {

@@ -17,6 +17,7 @@
 #include "traces/recorded/own_timeline.h"
 #include "traces/recorded/pipeline_timeline.h"
 #include "traces/registry.h"
+#include "traces/unread.h"
 
 namespace sgdsim {
 namespace {

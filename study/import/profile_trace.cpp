@@ -7,10 +7,10 @@
 
 #include "sim/core/quantity.h"
 #include "traces/kineto/execution_trace.h"
-#include "traces/measurement/measurement.h"
 #include "traces/recorded/pipeline_timeline.h"
 #include "traces/registry.h"
 #include "traces/trace_file.h"
+#include "traces/unread.h"
 
 namespace sgdsim {
 namespace {

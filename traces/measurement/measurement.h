@@ -73,10 +73,6 @@ struct MeasuredText {
 inline constexpr int most_measured_ranks = 1 << 24;
 inline constexpr char measurement_schema[] = "sgdsim/measurement/1";
 
-// Of files that people have and that hold no measured times: what they are, and which command reads
-// them or what to record in their place. Empty: it is none of these.
-std::string why_unread(std::string_view text, const std::string& file);
-
 // The operations that a series may be of: collectives and their parts.
 const std::vector<std::string>& measured_operations();
 
