@@ -35,7 +35,8 @@ classes = [
     Class("Hosts that are shared", ("models/transport/data/contention_*.json",)),
     Class("Steps of PyTorch DDP over gloo", ("models/strategy/data/ddp_gloo_*.json",)),
     Class("Published steps of data parallelism",
-          ("models/strategy/data/ddl_benchmarks_*.json", "models/strategy/data/pytorch_ddp_*.json")),
+          ("models/strategy/data/ddl_benchmarks_*.json", "models/strategy/data/mgwfbp_*.json",
+           "models/strategy/data/pytorch_ddp_*.json", "models/strategy/data/tensorflow_2017_*.json")),
     Class("Collectives by NCCL", ("models/collective/data/nccl_*.json",)),
     # Parts as in docs/layouts.md: every step is of a dense model or of a mixture, those of 8B are dense ones.
     Class("Steps of large models", ("models/training/data/cases/*.json",),
@@ -55,6 +56,11 @@ def class_of(file):
 remarks = [
     ("contention_trainings", "two_trainings", "docs/validation.md", "two jobs whose messages of 512 KiB", "is 3 % late."),
     ("contention_buckets", "buckets", "docs/validation.md", "a ring of 64 KiB whose messages", "real rings pay 1.2 ms."),
+    ("tensorflow_2017", "AlexNet, DGX-1", "docs/validation.md", "Eight GPUs lose 21 % more", "the source does not say."),
+    ("tensorflow_2017", "VGG-16, DGX-1", "docs/validation.md", "Eight GPUs lose 21 % more", "the source does not say."),
+    ("tensorflow_2017", "ResNet-50, K80, machines (EC2)", "docs/validation.md", "ResNet-50 on Amazon's machines loses", "misses others."),
+    ("tensorflow_2017", "ResNet-152, K80, machines (EC2)", "docs/validation.md", "ResNet-50 on Amazon's machines loses", "misses others."),
+    ("mgwfbp_k80_10gbe", "GoogLeNet, WFBP", "docs/validation.md", "GoogLeNet takes 13 to 116 ms longer", "of the 117 ms."),
     ("megatron_bridge", "gpt_oss_120b", "docs/layouts.md", "gpt-oss-120b: 12 to 50 %", "in some versions."),
     ("megatron_bridge", "qwen3_235b_a22b", "docs/layouts.md", "Qwen3 235B-A22B on B300 (44 %)", "longer than with 26.02."),
     ("vtrain_a100", "39.1B", "docs/layouts.md", "three outliers are (-36 %, -23 % and -22 %", "nothing here explains that."),

@@ -14,7 +14,8 @@ import classes
 import pages
 
 uses = ["held", "fitted", "reported", "below range"]
-said_elsewhere = {"label", "use", "measured_us", "quartiles_us", "predicted_us", "predicted_ps", "error_percent", "reason", "wrong"}
+said_elsewhere = {"label", "use", "measured_us", "quartiles_us", "predicted_us", "predicted_ps", "error_percent", "perfect_scaling_percent",
+                  "reason", "wrong"}
 
 
 class Refused(Exception):
@@ -56,6 +57,7 @@ class Row:
         self.case, self.found, self.has_experts = case, found, has_experts
         self.label, self.use, self.error = found["label"], found["use"], found["error_percent"]
         self.measured, self.predicted = found["measured_us"], found["predicted_us"]
+        self.scaled = found.get("perfect_scaling_percent")  # the error if exchanges took no time
         self.is_beyond = self.use == "held" and abs(self.error) > suite["tolerance"]["p90_percent"]
         self.reason = found.get("wrong") or found.get("reason", "")
         if self.is_beyond and not self.reason:
@@ -126,9 +128,13 @@ def quantile(ordered, part):
 
 def summary(rows):
     """As the program sums up the errors of rows."""
-    found = {"rows": len(rows)}
-    if rows:
-        sizes, errors = sorted(abs(row.error) for row in rows), sorted(row.error for row in rows)
+    return summed_up([row.error for row in rows])
+
+
+def summed_up(errors):
+    found = {"rows": len(errors)}
+    if errors:
+        sizes, errors = sorted(map(abs, errors)), sorted(errors)
         found |= {"median_percent": quantile(sizes, 0.5), "p90_percent": quantile(sizes, 0.9), "max_percent": sizes[-1],
                   "signed_median_percent": quantile(errors, 0.5)}
     return found
@@ -167,6 +173,19 @@ def line(name, suites, has=lambda row: True):
             f"no: {', '.join(missed)}" if missed else "yes"]
 
 
+def perfect_scaling(suites):
+    """Of held rows that are whole training steps: the errors if exchanges took no time."""
+    return summed_up([row.scaled for suite in suites for row in suite.rows if row.use == "held" and row.scaled is not None])
+
+
+def scaling_lines(suites):
+    """What predictions of training steps have to beat; no line where there are none."""
+    summed = perfect_scaling(suites)
+    if not summed["rows"]:
+        return []
+    return [["of these, if exchanges took no time", str(summed["rows"]), "-", "-", "-", *error_cells(summed), "-", "-", "-"]]
+
+
 def by_class(suites):
     """Classes with their suites, in the order of classes.py."""
     found = [(one, [suite for suite in suites if suite.kind == one]) for one in [*classes.classes, classes.other]]
@@ -176,7 +195,7 @@ def by_class(suites):
 def class_lines(suites):
     lines = []
     for one, members in by_class(suites):
-        lines.append(line(one.name, members))
+        lines += [line(one.name, members), *scaling_lines(members)]
         lines += [line(f"of these, {part.name}", members, part.has) for part in one.parts
                   if any(part.has(row) for suite in members for row in suite.rows)]
     return lines

@@ -67,6 +67,8 @@ def shown(cells):
     name, *figures, met = cells
     if isinstance(name, str) and name.startswith("of these, "):
         name = Html(f'<span class="part">{escaped(name)}</span>')
+    if met == "-":
+        return [name, *figures, met]
     return [name, *figures, Html(f'<span class="chip {"good" if met == "yes" else "bad"}">{escaped(short(met))}</span>')]
 
 

@@ -53,10 +53,10 @@ struct Apart {
 // those of iteration times.
 Apart apart_by(const std::vector<std::string>& fields, const std::string& objective);
 
-// What stands behind "as good": " (within 16.3 %, the error of such predictions)", or nothing.
+// What stands behind "as good": " (within 12.1 %, the error of such predictions)", or nothing.
 std::string as_good_within(double error);
 
-// "16.3 % (18 pairs of steps of ResNet-50 on 16 GPUs under four schedules)".
+// "12.1 % (36 pairs of steps of two networks on 2 to 16 GPUs under three or four schedules)".
 std::string error_text(const Apart& apart);
 
 }  // namespace sgdsim

@@ -11,7 +11,7 @@ namespace {
 bool has_pairs(const CaseFile& file, ChangeKind kind) {
   switch (kind) {
     case ChangeKind::strategy:
-      return file.suite == "ddl_benchmarks_resnet50";
+      return file.suite == "ddl_benchmarks_resnet50" || file.suite == "mgwfbp_k80_10gbe";
     case ChangeKind::buckets:
       return file.suite == "ddp_gloo_curve" || file.suite == "ddp_gloo_two_threads";
     case ChangeKind::algorithm:

@@ -188,6 +188,10 @@ int Experiment::channels() const {
   return cluster.kind == NetworkKind::gloo && strategy.name == "ddp" ? threads_of_gloo : 1;
 }
 
+Duration Experiment::one_worker() const {
+  return alone.value_or(std::max(trace.forward() + trace.backward() + trace.update, trace.load));
+}
+
 std::optional<double> Experiment::unsaid_interference() const {
   if (given_interference || trace.beside_exchanges || cluster.kind != NetworkKind::nccl ||
       cluster.network.workers() == 1)

@@ -58,6 +58,8 @@ struct Experiment {
   // strategy by priority has an answer with it that does not play every message, and comparing one
   // without it with others would be unfair.
   std::optional<double> unsaid_interference() const;
+  // An iteration on one worker, which exchanges nothing: as stated, or what its own work takes.
+  Duration one_worker() const;
   // The experiment must outlive the question.
   StepQuestion question() const;
 };

@@ -64,14 +64,13 @@ Metrics metrics_of(const Experiment& experiment, const StepResult& result) {
   metrics.overlap_ratio =
       mean.communication > Duration() ? mean.overlapped / mean.communication : 1;
   const int workers = experiment.cluster.network.workers();
-  const Trace& trace = experiment.trace;
-  const Duration alone = experiment.alone.value_or(
-      std::max(trace.forward() + trace.backward() + trace.update, trace.load));
+  const Duration alone = experiment.one_worker();
   if (metrics.mean_us > 0) {
     metrics.speedup = workers * alone.us() / metrics.mean_us;
     metrics.efficiency = alone.us() / metrics.mean_us;  // 1 where they are equal
-    metrics.throughput_samples_per_s =
-        static_cast<double>(workers) * static_cast<double>(trace.batch) / metrics.mean_us * 1e6;
+    metrics.throughput_samples_per_s = static_cast<double>(workers) *
+                                       static_cast<double>(experiment.trace.batch) /
+                                       metrics.mean_us * 1e6;
   }
   return metrics;
 }

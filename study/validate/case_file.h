@@ -32,6 +32,7 @@ std::string_view name_of(RowUse use);
 struct Prediction {
   Duration time;
   std::string wrong;
+  std::optional<Duration> one_worker = {};  // what perfect scaling would say, of a whole step
 };
 
 // What a row asks, as far as its kind says: a collective, a step, a layout or a schedule.

@@ -112,8 +112,10 @@ CaseRow read_experiment_row(const Value& value, const Value& base) {
   }
   row.predict = [experiment, messages_B = given.messages_B, of = given.of] {
     const StepResult result = simulate_step(experiment->question());
-    return Prediction{time_of(of, result),
-                      messages_B ? difference(result.messages, *messages_B) : ""};
+    Prediction predicted{time_of(of, result),
+                         messages_B ? difference(result.messages, *messages_B) : ""};
+    if (of == StepPart::iteration) predicted.one_worker = experiment->one_worker();
+    return predicted;
   };
   return row;
 }

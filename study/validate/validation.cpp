@@ -29,8 +29,23 @@ std::vector<RowResult> predict_all(const CaseFile& file, const Watch& watch) {
     const Prediction predicted = row.predict();
     const double error_percent = 100 * (predicted.time / row.measured - 1);
     results.push_back({&file, &row, predicted.time, error_percent, predicted.wrong});
+    if (predicted.one_worker)
+      results.back().scaled_percent = 100 * (*predicted.one_worker / row.measured - 1);
   }
   return results;
+}
+
+ErrorSummary summed_up(std::vector<double> errors) {
+  if (errors.empty()) return {};
+  std::vector<double> absolute;
+  for (const double error : errors) absolute.push_back(std::abs(error));
+  std::sort(errors.begin(), errors.end());
+  std::sort(absolute.begin(), absolute.end());
+  return {.rows = errors.size(),
+          .median = quantile(absolute, 0.5),
+          .p90 = quantile(absolute, 0.9),
+          .max = absolute.back(),
+          .signed_median = quantile(errors, 0.5)};
 }
 
 Judged judge(std::vector<RowResult> rows) {
@@ -44,6 +59,7 @@ Judged judge(std::vector<RowResult> rows) {
   for (const auto& [key, group] : groups)
     judged.labels.push_back({key.second, key.first, summary_of(group)});
   judged.held = summary_of(held);
+  judged.perfect_scaling = perfect_scaling_of(held);
   judged.rows = std::move(rows);
   return judged;
 }
@@ -103,20 +119,16 @@ SuiteResult& suite_for(const CaseFile& file, std::vector<SuiteResult>& suites) {
 }  // namespace
 
 ErrorSummary summary_of(const std::vector<RowResult>& rows) {
-  if (rows.empty()) return {};
-  std::vector<double> with_sign;
-  std::vector<double> absolute;
-  for (const RowResult& result : rows) {
-    with_sign.push_back(result.error_percent);
-    absolute.push_back(std::abs(result.error_percent));
-  }
-  std::sort(with_sign.begin(), with_sign.end());
-  std::sort(absolute.begin(), absolute.end());
-  return {.rows = rows.size(),
-          .median = quantile(absolute, 0.5),
-          .p90 = quantile(absolute, 0.9),
-          .max = absolute.back(),
-          .signed_median = quantile(with_sign, 0.5)};
+  std::vector<double> errors;
+  for (const RowResult& result : rows) errors.push_back(result.error_percent);
+  return summed_up(std::move(errors));
+}
+
+ErrorSummary perfect_scaling_of(const std::vector<RowResult>& rows) {
+  std::vector<double> errors;
+  for (const RowResult& result : rows)
+    if (result.scaled_percent) errors.push_back(*result.scaled_percent);
+  return summed_up(std::move(errors));
 }
 
 std::vector<SuiteResult> validate(std::span<const CaseFile> files, const Watch& watch) {

@@ -21,7 +21,8 @@ struct RowResult {
   const CaseRow* row = nullptr;
   Duration predicted;
   double error_percent = 0;
-  std::string wrong;  // as in the prediction
+  std::string wrong;                          // as in the prediction
+  std::optional<double> scaled_percent = {};  // the error if exchanges took no time
 };
 
 // In percent. All but `signed_median` are of absolute errors.
@@ -33,6 +34,9 @@ struct ErrorSummary {
   double signed_median = 0;  // above 0: predicted too long
 };
 ErrorSummary summary_of(const std::vector<RowResult>& rows);
+// As if exchanges took no time: perfect scaling from one worker, which a prediction has to beat.
+// Of the rows that are whole steps.
+ErrorSummary perfect_scaling_of(const std::vector<RowResult>& rows);
 
 struct LabelResult {
   std::string label;
@@ -45,6 +49,7 @@ struct Judged {
   std::vector<RowResult> rows;      // in the order of the files
   std::vector<LabelResult> labels;  // by use, then alphabetical
   ErrorSummary held;
+  ErrorSummary perfect_scaling;  // of the held rows
 };
 
 struct CaseResult {

@@ -69,6 +69,8 @@ Fields fields_of(const RowResult& result) {
                 Field("predicted_us", result.predicted.us(), "what sgdsim says").at_least(0),
                 {"predicted_ps", result.predicted.ps(), "the same in picoseconds"},
                 {"error_percent", result.error_percent, "100 (predicted / measured - 1)"},
+                {"perfect_scaling_percent", result.scaled_percent,
+                 "of a whole training step: the error if exchanges took no time"},
                 Field("wrong", result.wrong,
                       "how the planned gradient messages differ from the measured ones")
                     .if_any()};
@@ -86,6 +88,14 @@ Fields fields_of(const Tolerance& tolerance) {
 
 namespace {
 
+Field perfect_scaling_field(const Judged& judged) {
+  std::optional<ErrorSummary> errors;
+  if (judged.perfect_scaling.rows > 0) errors = judged.perfect_scaling;
+  return {"perfect_scaling", std::move(errors),
+          "of held rows that are whole training steps: the errors if exchanges took no time, which "
+          "predictions have to beat"};
+}
+
 struct ToldCase {
   const CaseResult* of = nullptr;
   bool has_rows = true;
@@ -100,6 +110,7 @@ Fields fields_of(const ToldCase& told) {
           {"file", result.file->file, "the file it was read from"},
           Field("grade", result.file->grade, "as in the file").one_of({"A", "B", "C"}),
           {"held", result.judged.held, "errors of its held rows"},
+          perfect_scaling_field(result.judged),
           {"labels", result.judged.labels, "errors by use and label"},
           {"rows", std::move(rows), "every row in the order of the file, with --rows"}};
 }
@@ -117,6 +128,7 @@ Fields fields_of(const ToldSuite& told) {
           {"breaches", suite.breaches, "what is beyond tolerance, a sentence each"},
           {"tolerance", suite.tolerance, "as in the case files"},
           {"held", suite.judged.held, "errors of all held rows of the suite"},
+          perfect_scaling_field(suite.judged),
           {"labels", suite.judged.labels, "errors by use and label"},
           Field("cases", std::move(cases), "the same for each case").filled("case")};
 }
@@ -151,6 +163,8 @@ void print_labels(std::ostream& out, const Judged& judged, RowUse use) {
   }
   if (!any) return;
   if (use == RowUse::held) add(table, "all", judged.held);
+  if (use == RowUse::held && judged.perfect_scaling.rows > 0)
+    add(table, "if exchanges took no time", judged.perfect_scaling);
   table.print(out);
   out << '\n';
 }
