@@ -119,7 +119,9 @@ TEST_CASE("published throughputs: TensorFlow's times are its images per second, 
       }
     }
   CHECK(rows == 89);
-  for (auto& [file, lines] : expected) {
+  for (auto& one : expected) {
+    const std::string& file = one.first;
+    std::vector<std::string>& lines = one.second;
     CAPTURE(file);
     const Json json = throughput_case("tensorflow_2017_" + file);
     std::vector<std::string> found;
