@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <doctest/doctest.h>
-#include <filesystem>
+#include <functional>
 #include <map>
 
 #include "sim/core/error.h"
@@ -112,9 +112,12 @@ TEST_CASE("published throughputs: TensorFlow's times are its images per second, 
       REQUIRE(figures.size() == table.networks.size());
       for (std::size_t i = 0; i < figures.size(); ++i) {
         const double one = table.batches[i] / table.images_per_second.at(1)[i];
+        const std::string number = table.file.ends_with("distributed")
+                                       ? "cluster.nodes=" + std::to_string(gpus / 8)
+                                       : "cluster.gpus_per_node=" + std::to_string(gpus);
         expected[table.file].push_back(table.networks[i] + ", " + table.place + ": " +
-                                       written_ms(gpus * table.batches[i] / figures[i]) +
-                                       " alone=" + written_ms(one));
+                                       written_ms(gpus * table.batches[i] / figures[i]) + " " +
+                                       number + " alone=" + written_ms(one));
         ++rows;
       }
     }
@@ -127,7 +130,8 @@ TEST_CASE("published throughputs: TensorFlow's times are its images per second, 
     std::vector<std::string> found;
     for (const Json& row : json["measured"])
       found.push_back(row["label"].get<std::string>() + ": " + row["time"].get<std::string>() +
-                      " " + row["set"].back().get<std::string>());
+                      " " + row["set"][1].get<std::string>() + " " +
+                      row["set"].back().get<std::string>());
     std::sort(found.begin(), found.end());
     std::sort(lines.begin(), lines.end());
     CHECK(found == lines);
@@ -158,9 +162,9 @@ TEST_CASE("published throughputs: MG-WFBP's times are the images per second of i
       CAPTURE(line.label);
       CAPTURE(nodes);
       CHECK(row.label == line.label);
-      CHECK(row.inputs.set->at(1).find("cluster.nodes=" + std::to_string(nodes)) +
-                row.inputs.set->at(2).find("cluster.nodes=" + std::to_string(nodes)) !=
-            2 * std::string::npos);
+      const std::vector<std::string>& set = *row.inputs.set;
+      const std::string number = "cluster.nodes=" + std::to_string(nodes);
+      CHECK(std::find(set.begin(), set.end(), number) != set.end());
       CHECK(row.measured.us() == doctest::Approx(1e6 * nodes * line.batch / images).epsilon(1e-5));
       CHECK(row.predict().one_worker->us() ==
             doctest::Approx(1e6 * line.batch / line.one).epsilon(1e-5));
@@ -198,42 +202,83 @@ TEST_CASE("published throughputs: held rows are twice as near as perfect scaling
   CHECK(errors.median <= scaling.median / 2);
   CHECK(errors.p90 <= scaling.p90 / 2);
   CHECK(errors.max < scaling.max);
+  // Of those that no row of the same network was fitted for: twice at the 90th percentile only.
+  std::erase_if(held, [](const RowResult& row) { return row.file->suite == "tensorflow_2017"; });
+  CHECK(held.size() == 46);
+  CHECK(summary_of(held).median < perfect_scaling_of(held).median);
+  CHECK(summary_of(held).p90 <= perfect_scaling_of(held).p90 / 2);
 }
 
-// What docs/validation.md says of them.
-TEST_CASE("published throughputs: from one GPU alone TensorFlow's rows are as perfect scaling") {
-  std::vector<RowResult> rows;
+// The cases with each row changed; their tolerances stay, and are not looked at.
+std::vector<RowResult> tensorflow_rows_with(
+    const std::function<void(Json& json, Json& row)>& change) {
   std::vector<CaseFile> cases;
-  for (const ThroughputTable& table : tensorflow_tables) {
-    const std::string name = "tensorflow_2017_" + table.file;
-    if (std::any_of(cases.begin(), cases.end(), [&](auto& one) { return one.name == name; }))
-      continue;
-    Json json = throughput_case(name);
-    for (Json& row : json["measured"]) {
-      Json& trace = row["set"][0];
-      Json source = Json::parse(trace.get<std::string>().substr(6));
-      source.erase("compute_scale");
-      const std::string file = throughput_folder + source["file"].get<std::string>();
-      const Experiment whole = read_experiment(resolve_experiment(file, {}, "10gbe_2x8"));
-      const std::string alone = row["set"].back().get<std::string>().substr(6);
-      source["compute_scale"] = std::strtod(alone.c_str(), nullptr) * 1e3 / whole.one_worker().us();
-      trace = "trace=" + source.dump();
-      row.erase("fitted");
-    }
-    cases.push_back(read_case(Value(json, throughput_folder + name + ".json", "")));
+  for (const char* name : {"dgx1", "k80_gce", "k80_ec2", "k80_ec2_distributed"}) {
+    const std::string whole = "tensorflow_2017_" + std::string(name);
+    Json json = throughput_case(whole);
+    for (Json& row : json["measured"]) change(json, row);
+    cases.push_back(read_case(Value(json, throughput_folder + whole + ".json", "")));
   }
-  CHECK(cases.size() == 4);
+  std::vector<RowResult> rows;
   for (const SuiteResult& suite : validate(cases))
-    for (const RowResult& row : suite.judged.rows) rows.push_back(row);
+    for (RowResult row : suite.judged.rows) {
+      row.file = nullptr;  // they are gone with the cases
+      row.row = nullptr;
+      rows.push_back(row);
+    }
+  return rows;
+}
+
+// By arithmetic from the source: one GPU's time over the row's is images per second over those of
+// as many single GPUs.
+ErrorSummary perfect_scaling_of_tables() {
+  std::vector<RowResult> rows;
+  for (const ThroughputTable& table : tensorflow_tables)
+    for (const auto& [gpus, figures] : table.images_per_second)
+      for (std::size_t i = 0; i < figures.size() && gpus > 1; ++i)
+        rows.emplace_back().error_percent =
+            100 * (figures[i] / (gpus * table.images_per_second.at(1)[i]) - 1);
+  return summary_of(rows);
+}
+
+// docs/validation.md says so.
+TEST_CASE("published throughputs: from one GPU alone TensorFlow's rows are as perfect scaling") {
+  const std::vector<RowResult> rows = tensorflow_rows_with([](Json&, Json& row) {
+    Json& trace = row["set"][0];
+    Json source = Json::parse(trace.get<std::string>().substr(6));
+    source.erase("compute_scale");
+    const std::string file = throughput_folder + source["file"].get<std::string>();
+    const Experiment whole = read_experiment(resolve_experiment(file, {}, "10gbe_2x8"));
+    const std::string alone = row["set"].back().get<std::string>().substr(6);
+    source["compute_scale"] = std::strtod(alone.c_str(), nullptr) * 1e3 / whole.one_worker().us();
+    trace = "trace=" + source.dump();
+    row.erase("fitted");
+  });
   CHECK(rows.size() == 89);
-  for (const ErrorSummary& errors : {summary_of(rows), perfect_scaling_of(rows)})
-    CHECK(percent_text(errors.median) + " " + percent_text(errors.p90).substr(0, 4) + " " +
-              percent_text(errors.max).substr(0, 4) ==
-          "6.14 13.4 25.6");
+  const ErrorSummary by_hand = perfect_scaling_of_tables();
+  CHECK(by_hand.rows == 89);
+  for (const ErrorSummary& errors : {summary_of(rows), perfect_scaling_of(rows)}) {
+    CHECK(std::abs(errors.median - by_hand.median) < 0.02);  // what exchanges leave exposed
+    CHECK(std::abs(errors.p90 - by_hand.p90) < 0.02);
+    CHECK(std::abs(errors.max - by_hand.max) < 0.02);
+  }
+}
+
+TEST_CASE("published throughputs: wires at half their rate hardly move TensorFlow's rows") {
+  const auto median_at = [](double part) {
+    return summary_of(tensorflow_rows_with([part](Json& json, Json&) {
+             Json& cluster = json["experiment"]["cluster"];
+             cluster["nic"]["bandwidth"] = std::to_string(10 * part) + " Gbps";
+             if (cluster.contains("gpu_link"))
+               cluster["gpu_link"]["bandwidth"] = std::to_string(12 * part) + " GBps";
+           }))
+        .median;
+  };
+  CHECK(std::abs(median_at(0.5) - median_at(1)) < 0.02);
 }
 
 // One worker takes 80 ms, two were measured to take 100: perfect scaling is 20 % too fast.
-TEST_CASE("validate: the error if exchanges took no time, by hand") {
+TEST_CASE("validate: the error of perfect scaling, by hand") {
   const Json row = {{"label", "step"}, {"set", Json::array({"alone=80 ms"})}, {"time", "100 ms"}};
   Json part = row;
   part["of"] = "exposed";

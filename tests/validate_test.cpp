@@ -281,7 +281,7 @@ TEST_CASE("validation: the page shows the errors of training steps") {
       if (cases.size() > 1)
         expected.push_back(cells({"`" + one.file->name + "`"}, one.judged.held));
     expected.push_back(cells({"all"}, suite.judged.held));
-    expected.push_back(cells({"if exchanges took no time"}, suite.judged.perfect_scaling));
+    expected.push_back(cells({"perfect scaling"}, suite.judged.perfect_scaling));
     CHECK(house::markdown_table(text, "| `" + std::string(name) + "` | " + figures) == expected);
   }
 }

@@ -57,7 +57,7 @@ class Row:
         self.case, self.found, self.has_experts = case, found, has_experts
         self.label, self.use, self.error = found["label"], found["use"], found["error_percent"]
         self.measured, self.predicted = found["measured_us"], found["predicted_us"]
-        self.scaled = found.get("perfect_scaling_percent")  # the error if exchanges took no time
+        self.scaled = found.get("perfect_scaling_percent")  # the error of perfect scaling
         self.is_beyond = self.use == "held" and abs(self.error) > suite["tolerance"]["p90_percent"]
         self.reason = found.get("wrong") or found.get("reason", "")
         if self.is_beyond and not self.reason:
@@ -174,7 +174,7 @@ def line(name, suites, has=lambda row: True):
 
 
 def perfect_scaling(suites):
-    """Of held rows that are whole training steps: the errors if exchanges took no time."""
+    """Of held rows that are whole training steps: the errors if each took what one worker takes."""
     return summed_up([row.scaled for suite in suites for row in suite.rows if row.use == "held" and row.scaled is not None])
 
 
@@ -183,7 +183,7 @@ def scaling_lines(suites):
     summed = perfect_scaling(suites)
     if not summed["rows"]:
         return []
-    return [["of these, if exchanges took no time", str(summed["rows"]), "-", "-", "-", *error_cells(summed), "-", "-", "-"]]
+    return [["of these, by perfect scaling", str(summed["rows"]), "-", "-", "-", *error_cells(summed), "-", "-", "-"]]
 
 
 def by_class(suites):

@@ -22,7 +22,7 @@ struct RowResult {
   Duration predicted;
   double error_percent = 0;
   std::string wrong;                          // as in the prediction
-  std::optional<double> scaled_percent = {};  // the error if exchanges took no time
+  std::optional<double> scaled_percent = {};  // the error of perfect scaling
 };
 
 // In percent. All but `signed_median` are of absolute errors.
@@ -34,8 +34,8 @@ struct ErrorSummary {
   double signed_median = 0;  // above 0: predicted too long
 };
 ErrorSummary summary_of(const std::vector<RowResult>& rows);
-// As if exchanges took no time: perfect scaling from one worker, which a prediction has to beat.
-// Of the rows that are whole steps.
+// Of the rows that are whole steps, as if each took what one worker takes: what a prediction has to
+// beat.
 ErrorSummary perfect_scaling_of(const std::vector<RowResult>& rows);
 
 struct LabelResult {

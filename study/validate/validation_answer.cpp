@@ -70,7 +70,7 @@ Fields fields_of(const RowResult& result) {
                 {"predicted_ps", result.predicted.ps(), "the same in picoseconds"},
                 {"error_percent", result.error_percent, "100 (predicted / measured - 1)"},
                 {"perfect_scaling_percent", result.scaled_percent,
-                 "of a whole training step: the error if exchanges took no time"},
+                 "of a whole training step: the error of perfect scaling, the time of one worker"},
                 Field("wrong", result.wrong,
                       "how the planned gradient messages differ from the measured ones")
                     .if_any()};
@@ -92,8 +92,8 @@ Field perfect_scaling_field(const Judged& judged) {
   std::optional<ErrorSummary> errors;
   if (judged.perfect_scaling.rows > 0) errors = judged.perfect_scaling;
   return {"perfect_scaling", std::move(errors),
-          "of held rows that are whole training steps: the errors if exchanges took no time, which "
-          "predictions have to beat"};
+          "of held rows that are whole training steps: the errors of perfect scaling (the time of "
+          "one worker), which predictions have to beat"};
 }
 
 struct ToldCase {
@@ -164,7 +164,7 @@ void print_labels(std::ostream& out, const Judged& judged, RowUse use) {
   if (!any) return;
   if (use == RowUse::held) add(table, "all", judged.held);
   if (use == RowUse::held && judged.perfect_scaling.rows > 0)
-    add(table, "if exchanges took no time", judged.perfect_scaling);
+    add(table, "perfect scaling", judged.perfect_scaling);
   table.print(out);
   out << '\n';
 }

@@ -22,7 +22,7 @@ function suite_section(document, suite, index) {
   const rows = suite.cases.flatMap((one) => (one.rows ?? []).map((row) => ({ ...row, case: one.name })));
   return element("section", { class: "card", id: `${document.id}-suite-${index}` }, element("h2", {}, clipped(suite.name, 120)),
     element("p", { class: "muted small number" }, `Tolerance: median ${exact_figure(suite.tolerance.median_percent)} %, 90 % within ${exact_figure(suite.tolerance.p90_percent)} %, median of a label ${exact_figure(suite.tolerance.per_algorithm_median_percent)} %, from ${suite.tolerance.from_size_B} B`),
-    suite.perfect_scaling && element("p", { class: "small number" }, `If exchanges took no time (what a prediction has to beat): median error ${exact_figure(suite.perfect_scaling.median_percent)} %, 90 % within ${exact_figure(suite.perfect_scaling.p90_percent)} %, largest ${exact_figure(suite.perfect_scaling.max_percent)} %, over ${suite.perfect_scaling.rows} rows`),
+    suite.perfect_scaling && element("p", { class: "small number" }, `Perfect scaling (the time of one worker, which a prediction has to beat): median error ${exact_figure(suite.perfect_scaling.median_percent)} %, 90 % within ${exact_figure(suite.perfect_scaling.p90_percent)} %, largest ${exact_figure(suite.perfect_scaling.max_percent)} %, over ${suite.perfect_scaling.rows} rows`),
     rows.length > 0 ? scatter(rows, suite) : element("p", { class: "small muted" }, "sgdsim validate --rows --format json gives every row, which is then drawn here."),
     error_bars(suite),
     element("details", { class: "alternative", open: suite.labels.length <= 12 }, element("summary", {}, "Errors by label"),
