@@ -90,7 +90,7 @@ const std::vector<SwitchedTime> switched_times = {
 TEST_CASE("nccl collnet: times are those of the published constants") {
   for (const SwitchedTime& row : switched_times) {
     INFO(row.reason);
-    const NcclRow& pair =
+    const NcclRow pair =
         nccl_tuning(row.machine, row.operation, one_mib).row(row.algorithm, NcclProtocol::simple);
     REQUIRE_MESSAGE(pair.usable, pair.reason);
     CHECK(std::abs(pair.time.us() - row.time_us) < 1e-6);
@@ -140,7 +140,7 @@ TEST_CASE("nccl collnet: pairs that are not used say why") {
        NcclAlgorithm::collnet_direct},
   };
   for (const SwitchedRefusal& row : rows) {
-    const NcclRow& pair =
+    const NcclRow pair =
         nccl_tuning(row.machine, row.operation, one_mib).row(row.algorithm, NcclProtocol::simple);
     CHECK_FALSE(pair.usable);
     CHECK(pair.reason == row.reason);
