@@ -192,6 +192,7 @@ TEST_CASE("foreign layouts: what no word of a layout says is noted") {
   for (const auto& row : std::vector<std::pair<std::string, std::string>>{
            {two + "--use-tp-pp-dp-mapping", "use-tp-pp-dp-mapping is not modelled"},
            {two + "--overlap-moe-expert-parallel-comm", "overlap-moe-expert-parallel-comm is not"},
+           {two + "--moe-shared-expert-overlap", "moe-shared-expert-overlap is not priced"},
            {two + "--fp8-format hybrid", "fp8-format is not taken over; --precision fp8"},
            {"model:\n  tensor_model_parallel_size: 2\n  fp8: e4m3\n",
             "model.fp8 is not taken over"},

@@ -25,6 +25,51 @@ const std::string two_ranks = "--tensor-model-parallel-size 2 ";
 
 }  // namespace
 
+// DeepEP and HybridEP lie below the dispatcher "flex"; their names alone switch nothing, but in
+// tables of benchmarks.
+TEST_CASE("foreign programs: tokens that go to their experts by nodes") {
+  const std::string flags = "--expert-model-parallel-size 8 --expert-tensor-parallel-size 1 ";
+  const std::string nemo = "model:\n  expert_model_parallel_size: 8\n  micro_batch_size: 1\n";
+  const std::string bridge =
+      "train:\n  micro_batch_size: 2\nmodel:\n  tensor_model_parallel_size: 1\n"
+      "  expert_model_parallel_size: 8\n  moe_token_dispatcher_type: ";
+  const std::string table =
+      "from dataclasses import replace\n\nBASE = WorkloadBaseConfig(\n    num_gpus=16,\n    "
+      "global_batch_size=16,\n"
+      "    expert_model_parallel_size=8,\n    moe_flex_dispatcher_backend=";
+  const std::string titan = "[training]\nlocal_batch_size = 1\n[parallelism]\nexpert_parallel_";
+  const std::string automodel =
+      "step_scheduler:\n  local_batch_size: 1\ndistributed:\n  strategy: fsdp2\n  ep_size: 8\n"
+      "model:\n  backend:\n    ";
+  const auto goes_by_nodes = [](const std::string& text) {
+    INFO(text);
+    const Layout layout =
+        foreign_layout(FlatSettings::read(text, "f"), {.given = 16}, load_model("qwen3_30b_a3b"))
+            .layout;
+    return layout.dispatch == Dispatch::node;
+  };
+  for (const std::string& text : std::vector<std::string>{
+           flags + "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep",
+           flags + "--moe-token-dispatcher-type flex --moe-enable-deepep",
+           nemo + "  moe_token_dispatcher_type: flex\n", bridge + "flex\n",
+           table + "\"deepep\",\n)\n",
+           titan + "degree = 8\nexpert_parallel_comm_backend = \"hybridep\"",
+           automodel + "dispatcher: deepep\n", automodel + "enable_deepep: true\n"})
+    CHECK(goes_by_nodes(text));
+  for (const std::string& text : std::vector<std::string>{
+           flags, flags + "--moe-token-dispatcher-type alltoall",
+           flags + "--moe-flex-dispatcher-backend deepep",
+           std::string("--moe-token-dispatcher-type flex --tensor-model-parallel-size 1"),
+           bridge + "alltoall\n  moe_flex_dispatcher_backend: deepep\n",
+           titan + "degree = 8\nexpert_parallel_comm_backend = \"standard\"", table + "None,\n)\n",
+           automodel + "dispatcher: torch\n"})
+    CHECK_FALSE(goes_by_nodes(text));
+  const ForeignLayout gathered =
+      foreign_layout(FlatSettings::read(flags + "--moe-token-dispatcher-type allgather", "f"),
+                     {.given = 16}, load_model("qwen3_30b_a3b"));
+  CHECK(has_note(gathered, "moe-token-dispatcher-type allgather is priced as alltoall"));
+}
+
 TEST_CASE("foreign Megatron: modules of its own write scores, and are computed again") {
   const std::string flags = two_ranks + "--overlap-grad-reduce ";
   for (const auto& row : std::vector<std::pair<std::string, std::string>>{

@@ -2,6 +2,7 @@
 // model; what experts with narrower inputs exchange.
 #include <doctest/doctest.h>
 
+#include "models/training/expert_exchanges.h"
 #include "models/training/gpu.h"
 #include "models/training/layer_matrices.h"
 #include "models/training/layer_times.h"
@@ -51,13 +52,14 @@ TEST_CASE("layers: experts with narrower inputs exchange less") {
   const Gpu gpu = load_gpu("h100");
   const Layout layout = parse_layout("ep8 dp8 zero1", "");
   const LayerKind kind{.mlp = Mlp::experts};
-  const double wide_B =
-      layer_traffic({model, layout, 4096, gpu, Precision::bf16}, kind, false).expert_forward_B;
+  const auto sent_B = [&] {
+    return expert_exchanges({model, layout, 4096, gpu, Precision::bf16}, 8).all[0].sent_B();
+  };
+  const double wide_B = sent_B();
   const int64_t router = layer_parameters(model, kind).router;
   const int64_t experts = layer_parameters(model, kind).experts;
   model.experts->input = model.hidden / 4;
-  CHECK(layer_traffic({model, layout, 4096, gpu, Precision::bf16}, kind, false).expert_forward_B ==
-        doctest::Approx(wide_B / 4));
+  CHECK(sent_B() == doctest::Approx(wide_B / 4));
   CHECK(layer_parameters(model, kind).experts == experts / 4);
   CHECK(layer_parameters(model, kind).router == router + model.hidden * model.hidden / 2);
 }

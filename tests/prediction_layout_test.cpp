@@ -1,6 +1,7 @@
 // Modules that predict further tokens, and experts that are split themselves.
 #include <doctest/doctest.h>
 
+#include "models/training/expert_exchanges.h"
 #include "models/training/memory.h"
 #include "models/training/step_on_wires.h"
 #include "models/training/training_flop.h"
@@ -164,13 +165,14 @@ TEST_CASE("split experts and predictions: bytes on wires are those of the formul
     const double of_stage = static_cast<double>(layout.gpus() / layout.pipeline);
     const double batches = static_cast<double>(layout.micro_batches);
     const LayerTraffic once = layer_traffic(step, kind, layout.recompute == Recompute::full);
-    const double of_layer = once.tensor_forward_B + once.tensor_backward_B + once.expert_forward_B +
-                            once.expert_backward_B + once.expert_parts_forward_B +
-                            once.expert_parts_backward_B;
+    const auto& [to_experts, to_parts] = expert_exchanges(step, 1).all;
+    const double passes = layout.recompute == Recompute::full ? 3 : 2;
+    const double of_layer = once.tensor_forward_B + once.tensor_backward_B +
+                            passes * (to_experts.sent_B() + to_parts.sent_B());
     if (layout.expert_tensor > 1) {
       const double t = static_cast<double>(layout.tensor);
       const double parts = static_cast<double>(layout.expert_tensor - 1);
-      CHECK(once.expert_parts_forward_B == doctest::Approx(parts * 2 * (2048 / t * 2 * 1024 * 2)));
+      CHECK(to_parts.sent_B() == doctest::Approx(parts * 2 * (2048 / t * 2 * 1024 * 2)));
     }
     double expected_B = 0;
     for (int64_t stage = 0; stage < layout.pipeline; ++stage)

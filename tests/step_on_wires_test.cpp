@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "app/schema_check.h"
+#include "models/training/expert_exchanges.h"
 #include "models/training/gpu_groups.h"
 #include "models/training/memory.h"
 #include "models/training/stage_costs.h"
@@ -273,9 +274,12 @@ TEST_CASE("steps on wires: bytes of layouts at random") {
       const LayerKind kind{.mlp = has_experts ? Mlp::experts : Mlp::dense};
       const auto of_layers = [&](int64_t count, bool is_recomputed) {
         const LayerTraffic traffic = layer_traffic(step, kind, is_recomputed);
-        return static_cast<double>(count) *
-               (traffic.tensor_forward_B + traffic.tensor_backward_B + traffic.context_forward_B +
-                traffic.context_backward_B + traffic.expert_forward_B + traffic.expert_backward_B);
+        double sent_B = traffic.tensor_forward_B + traffic.tensor_backward_B +
+                        traffic.context_forward_B + traffic.context_backward_B;
+        if (has_experts)
+          for (const ExpertExchange& one : expert_exchanges(step, 1).all)
+            sent_B += (is_recomputed ? 3 : 2) * one.sent_B();
+        return static_cast<double>(count) * sent_B;
       };
       const int64_t again = layers.count_again(kind);
       REQUIRE(layers.layers() == layers.count(kind));

@@ -94,8 +94,10 @@ double exchanges(const TrainingStep& step, LayerKind kind) {
     if (layout.context_by == ContextBy::gather) count += 1;
     if (layout.context_by == ContextBy::ulysses) count += 4;
   }
-  if (kind.has_experts() && layout.expert > 1) count += 2;
-  if (kind.has_experts() && layout.expert_tensor > 1) count += 2;
+  if (!kind.has_experts() || layout.expert_ranks() == 1) return count;
+  if (layout.dispatch == Dispatch::node) return count + 2;
+  if (layout.expert > 1) count += 2;
+  if (layout.expert_tensor > 1) count += 2;
   return count;
 }
 

@@ -18,8 +18,14 @@ GpuGroups::OfGpu GpuGroups::of(int64_t gpu) {
   };
   add(GroupKind::tensor, 1, layout_.tensor);
   add(GroupKind::context, layout_.tensor, layout_.context);
-  add(GroupKind::experts, layout_.expert_tensor, layout_.expert);
-  add(GroupKind::expert_parts, 1, layout_.expert_tensor);
+  if (layout_.dispatch == Dispatch::node) {
+    const int64_t of_node = std::min(layout_.expert_ranks(), workers_per_node_);
+    add(GroupKind::expert_nodes, of_node, layout_.expert_ranks() / of_node);
+    add(GroupKind::expert_node, 1, of_node);
+  } else {
+    add(GroupKind::experts, layout_.expert_tensor, layout_.expert);
+    add(GroupKind::expert_parts, 1, layout_.expert_tensor);
+  }
   add(GroupKind::shards, layout_.tensor, layout_.shards());
   add(GroupKind::expert_shards, layout_.expert_ranks(), layout_.expert_shards());
   add(GroupKind::shard_copies, layout_.tensor * layout_.shards(), layout_.shard_copies);

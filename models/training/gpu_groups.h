@@ -16,23 +16,6 @@
 
 namespace sgdsim {
 
-// Groups and messages of different kinds never have the same tags.
-enum class GroupKind : uint8_t {
-  tensor,
-  context,
-  experts,
-  shards,         // what is not an expert
-  expert_shards,  // those that hold the same experts
-  shard_copies,   // those that hold the same shard of either
-  expert_copies,
-  ends,     // first and last stage: the embedding
-  copies,   // with dualpipe, of a stage
-  forward,  // from stage to stage
-  backward,
-  expert_parts  // those that split experts
-};
-inline constexpr std::size_t group_kinds = 12;
-
 // GPUs that exchange with each other. A ring that leaves a node with several of its members there
 // is as many rings, each with its part of the bytes, so that all their cards are used, as with
 // NCCL's channels; so it is with all algorithms but those that know nodes, and direct exchanges.
@@ -117,6 +100,7 @@ class GroupPrograms {
   GroupPrograms(const Network& network, GroupTimes& times, RankSchedule& schedule,
                 bool equal_chunks)
       : network_(network), times_(times), schedule_(schedule), equal_chunks_(equal_chunks) {}
+  int64_t per_node() const { return times_.per_node(); }
   // `whole_B`: what every member has in the end, or had before; of an all-to-all, what it has for
   // all.
   Parts of(Operation operation, const GpuGroup& group, double whole_B);

@@ -2,6 +2,7 @@
 // blocks of attention.
 #include "models/training/gpu_operations.h"
 
+#include "models/training/expert_exchanges.h"
 #include "sim/core/cast.h"
 #include "sim/core/error.h"
 #include "sim/core/scaled.h"
@@ -132,14 +133,26 @@ void GpuOperations::attend_around(Ends& chain, double seconds, double sent_B) {
   }
 }
 
-// Tokens go to their experts and come back; ranks that split experts gather them in between.
+// Tokens go to their experts, and what comes out comes back by the same ways.
 void GpuOperations::visit_experts(Ends& chain, double seconds) {
-  const double parts = real(layout_.expert_tensor);
-  collective(chain, GroupKind::experts, Operation::alltoall, dispatched_B(step_));
-  collective(chain, GroupKind::expert_parts, Operation::allgather, parts * dispatched_B(step_));
+  const ExpertExchanges exchanges = expert_exchanges(step_, programs_.per_node());
+  const auto& [first, second] = exchanges.all;
+  if (exchanges.at_once) {
+    Ends beside = chain;
+    collective(chain, first.kind, first.out, first.out_B);
+    collective(beside, second.kind, second.out, second.out_B);
+    add(chain, beside);
+    compute(chain, seconds);
+    beside = chain;
+    collective(chain, first.kind, first.back, first.back_B);
+    collective(beside, second.kind, second.back, second.back_B);
+    return add(chain, beside);
+  }
+  collective(chain, first.kind, first.out, first.out_B);
+  collective(chain, second.kind, second.out, second.out_B);
   compute(chain, seconds);
-  collective(chain, GroupKind::expert_parts, Operation::reduce_scatter, parts * combined_B(step_));
-  collective(chain, GroupKind::experts, Operation::alltoall, combined_B(step_));
+  collective(chain, second.kind, second.back, second.back_B);
+  collective(chain, first.kind, first.back, first.back_B);
 }
 
 // What mixes positions, and what follows it; side by side, both lie in one pair.

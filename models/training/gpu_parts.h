@@ -40,6 +40,8 @@ constexpr GpuPart::Kind part_of(GroupKind kind, Operation operation) {
       return GpuPart::Kind::context;
     case GroupKind::experts:
     case GroupKind::expert_parts:
+    case GroupKind::expert_nodes:
+    case GroupKind::expert_node:
       return GpuPart::Kind::experts;
     default:
       return operation == Operation::allgather ? GpuPart::Kind::gather : GpuPart::Kind::reduce;

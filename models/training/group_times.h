@@ -23,6 +23,25 @@
 
 namespace sgdsim {
 
+// Groups and messages of different kinds never have the same tags.
+enum class GroupKind : uint8_t {
+  tensor,
+  context,
+  experts,
+  shards,         // what is not an expert
+  expert_shards,  // those that hold the same experts
+  shard_copies,   // those that hold the same shard of either
+  expert_copies,
+  ends,     // first and last stage: the embedding
+  copies,   // with dualpipe, of a stage
+  forward,  // from stage to stage
+  backward,
+  expert_parts,  // those that split experts
+  expert_nodes,  // of the same place in nodes that have all experts together
+  expert_node    // those of one node
+};
+inline constexpr std::size_t group_kinds = 14;
+
 struct RankGroup {
   int64_t stride = 1;
   int64_t size = 1;
@@ -72,6 +91,7 @@ class GroupTimes {
   // The one that takes the time above.
   const Algorithm& algorithm_of(Operation operation, const RankGroup& group, double whole_B);
   const AlgorithmChoice& algorithms() const { return algorithms_; }
+  int64_t per_node() const { return cluster_->workers_per_node; }
   // How long links carry bytes that a member of a group sends on, start-ups left out: those inside
   // a node, and the slowest way to another one. Of rings a member sends to the next one; exchanges
   // of all with all go directly.

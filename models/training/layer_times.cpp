@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/training/element_times.h"
+#include "models/training/expert_exchanges.h"
 #include "models/training/layer_matrices.h"
 #include "models/training/memory.h"
 #include "sim/core/cast.h"
@@ -220,23 +221,17 @@ void add_context(const TrainingStep& step, GroupTimes& groups, LayerKind kind, L
   }
 }
 
-// Tokens go to the ranks of their experts; where experts are split, all that share one gather its
-// tokens; and what comes out goes the same way back.
+// Out and back.
 double expert_exchange_s(const TrainingStep& step, GroupTimes& groups) {
-  const Layout& layout = step.layout;
-  double seconds = 0;
-  if (layout.expert > 1) {
-    const RankGroup experts{layout.expert_tensor, layout.expert};
-    seconds += groups.all_to_all_s(experts, dispatched_B(step)) +
-               groups.all_to_all_s(experts, combined_B(step));
-  }
-  if (layout.expert_tensor > 1) {
-    const RankGroup parts{1, layout.expert_tensor};
-    const double ranks = real(layout.expert_tensor);
-    seconds += groups.all_gather_s(parts, ranks * dispatched_B(step)) +
-               groups.reduce_scatter_s(parts, ranks * combined_B(step));
-  }
-  return seconds;
+  const ExpertExchanges exchanges = expert_exchanges(step, groups.per_node());
+  const auto [first, second] = exchanges.all;
+  const auto take = [&](double one_s, double other_s) {
+    return exchanges.at_once ? std::max(one_s, other_s) : one_s + other_s;
+  };
+  return take(groups.seconds(first.out, first.group, first.out_B),
+              groups.seconds(second.out, second.group, second.out_B)) +
+         take(groups.seconds(second.back, second.group, second.back_B),
+              groups.seconds(first.back, first.group, first.back_B));
 }
 
 void add_communication(const TrainingStep& step, GroupTimes& groups, LayerKind kind,

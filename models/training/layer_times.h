@@ -49,16 +49,13 @@ struct LayerTimes {
   PassTimes backward;
 };
 
-// Bytes that a rank sends on behalf of one layer and micro-batch.
+// Bytes that a rank sends on behalf of one layer and micro-batch; expert_exchanges() has those for
+// experts.
 struct LayerTraffic {
   double tensor_forward_B = 0;
   double tensor_backward_B = 0;
   double context_forward_B = 0;
   double context_backward_B = 0;
-  double expert_forward_B = 0;
-  double expert_backward_B = 0;
-  double expert_parts_forward_B = 0;  // among ranks that split experts
-  double expert_parts_backward_B = 0;
 };
 LayerTraffic layer_traffic(const TrainingStep& step, LayerKind kind, bool is_recomputed);
 
@@ -94,15 +91,12 @@ LayerKernels layer_kernels(const TrainingStep& step, LayerKind kind);
 LayerKernels head_kernels(const TrainingStep& step);
 
 // What one layer and micro-batch exchanges: pairs of a gather and a scatter (or all-reduces) of
-// activation_B in a pass; keys and values of a rank; tokens for experts, in the precision in which
-// they go out, and in which they come back.
+// activation_B in a pass, and keys and values of a rank.
 double tensor_pairs(const TrainingStep& step, LayerKind kind);
 double keys_and_values_B(const TrainingStep& step, LayerKind kind);
 // What ulysses exchanges before and behind attention.
 double queries_B(const TrainingStep& step, LayerKind kind);
 double attended_B(const TrainingStep& step, LayerKind kind);
-double dispatched_B(const TrainingStep& step);
-double combined_B(const TrainingStep& step);
 
 // Tokens of a micro-batch on one rank; bytes of one activation of them.
 double rank_tokens(const TrainingStep& step);

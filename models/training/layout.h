@@ -48,9 +48,16 @@ enum class Kernels : uint8_t { fused, compiled, eager };
 inline constexpr Named<Kernels, 3> kernel_names{
     {{"fused", Kernels::fused}, {"compiled", Kernels::compiled}, {"eager", Kernels::eager}}};
 
+// How tokens go to their experts: a copy to each of them; or one to each node where some are, by
+// the card of the same place there, and from it one to each GPU.
+enum class Dispatch : uint8_t { direct, node };
+inline constexpr Named<Dispatch, 2> dispatch_names{
+    {{"direct", Dispatch::direct}, {"node", Dispatch::node}}};
+
 inline const auto& names_of(PipelineSchedule) { return pipeline_schedules; }
 inline const auto& names_of(ContextBy) { return context_names; }
 inline const auto& names_of(Kernels) { return kernel_names; }
+inline const auto& names_of(Dispatch) { return dispatch_names; }
 
 struct Layout {
   int64_t tensor = 1;
@@ -81,6 +88,7 @@ struct Layout {
   // accumulate=apart: kernels of their own add the gradients of a micro-batch to those kept.
   bool adds_apart = false;
   Kernels kernels = Kernels::fused;
+  Dispatch dispatch = Dispatch::direct;
   Lora lora = {};
   Offload offload = {};
   bool host_launches = false;  // cuda_graphs=off: the host launches every kernel, and may be late
@@ -113,8 +121,8 @@ void check_sizes(const Layout& layout, const std::string& where);
 
 // "tp8 pp9 cp2 vp7 ep1 dp4 mbs1 ga63 zero1 sp hsdp1 recompute=none schedule=1f1b context=ring
 //  reshard=on attention=flash ends=apart stages=even gradients=fp32 overlap=on sends=whole
-//  accumulate=fused kernels=fused cuda_graphs=on", and without lora= and offload=; what is not
-//  named is 1, zero0, or as here.
+//  accumulate=fused kernels=fused dispatch=direct cuda_graphs=on", and without lora= and offload=;
+//  what is not named is 1, zero0, or as here.
 Layout parse_layout(const std::string& text, const std::string& where);
 // Words that all layouts of a search have: none of those that a search tries itself (tp, pp, cp,
 // vp, ep, dp, mbs, ga, zero, sp, recompute, ends, stages, first, last).

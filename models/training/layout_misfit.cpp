@@ -69,11 +69,20 @@ std::string schedule_misfit(const Layout& layout) {
   return "";
 }
 
+std::string idle_beside(const std::string& word, const std::string& other) {
+  return idle_word(word, "with " + other + "; leave it out");
+}
+
 std::string expert_misfit(const Transformer& model, const Layout& layout) {
   const std::string ep = "ep" + std::to_string(layout.expert);
   const std::string etp = "etp" + std::to_string(layout.expert_tensor);
   if (!model.experts && layout.expert_tensor > 1)
     return "the model has no experts to split by " + etp + "; leave it out";
+  const std::string dispatch = "dispatch=" + std::string(name_in(dispatch_names, layout.dispatch));
+  if (layout.dispatch != Dispatch::direct && !model.experts)
+    return "the model has no experts to go to by " + dispatch + "; leave it out";
+  if (layout.dispatch != Dispatch::direct && layout.expert_ranks() == 1)
+    return idle_beside(dispatch, "ep1");
   if (!model.experts) return layout.expert > 1 ? "the model has no experts to spread by " + ep : "";
   if (model.experts->width % layout.expert_tensor != 0)
     return no_divisor("columns of an expert", model.experts->width, "etp", layout.expert_tensor);
@@ -100,10 +109,6 @@ std::string heads_misfit(const Transformer& model, const std::string& by, int64_
       return no_divisor("heads of keys and values", widths.kv_heads, by, ranks);
   }
   return "";
-}
-
-std::string idle_beside(const std::string& word, const std::string& other) {
-  return idle_word(word, "with " + other + "; leave it out");
 }
 
 std::string context_misfit(const Transformer& model, const Layout& layout) {

@@ -46,7 +46,7 @@ constexpr Named<bool, 2> graph_names{{{"on", false}, {"off", true}}};
 constexpr std::array choice_names = {"recompute", "schedule", "context",     "reshard", "attention",
                                      "ends",      "stages",   "first",       "last",    "gradients",
                                      "overlap",   "sends",    "accumulate",  "kernels", "lora",
-                                     "frozen",    "offload",  "cuda_graphs", "mtp"};
+                                     "frozen",    "offload",  "cuda_graphs", "mtp",     "dispatch"};
 
 const std::vector<std::string>& layout_words() {
   static const std::vector<std::string> words = [] {
@@ -85,6 +85,8 @@ bool set_later_choice(Layout& layout, const std::string& name, const std::string
     set_offload(layout.offload, value, where);
   else if (name == "cuda_graphs")
     layout.host_launches = named_in(graph_names, name, value, where);
+  else if (name == "dispatch")
+    layout.dispatch = named_in(dispatch_names, name, value, where);
   else if (name == "mtp")
     layout.predictions = number_in(name + "=" + value, name.size() + 1, 0, most_predictions, where);
   else
@@ -254,6 +256,7 @@ std::string to_text(const Layout& layout) {
   if (layout.splits_sends) add("sends", name_in(send_names, true));
   if (layout.adds_apart) add("accumulate", name_in(accumulate_names, true));
   if (layout.kernels != usual.kernels) add("kernels", name_in(kernel_names, layout.kernels));
+  if (layout.dispatch != usual.dispatch) add("dispatch", name_in(dispatch_names, layout.dispatch));
   if (layout.lora.is_used()) add("lora", lora_text(layout.lora));
   if (layout.lora.frozen != usual.lora.frozen)
     add("frozen", name_in(frozen_formats, layout.lora.frozen));
@@ -310,6 +313,9 @@ Fields later_fields(LayoutFile& file) {
                 "what the host keeps: activations, the states of the optimizer (optimizer), or "
                 "both; activations:40 is 40 percent of them")
               .like(schema_of_offload),
+          {"dispatch", o.dispatch,
+           "node: a token goes once to each node where it has experts, and from there to their "
+           "GPUs"},
           choice("cuda_graphs", o.host_launches, graph_names,
                  "off: the host launches every kernel, and passes wait for it where it is late"),
           Field("mtp", o.predictions,

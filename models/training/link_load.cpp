@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/training/exchanges_beside.h"
+#include "models/training/expert_exchanges.h"
 #include "models/training/pass_order.h"
 #include "models/training/stage_costs.h"
 #include "sim/core/cast.h"
@@ -22,10 +23,11 @@ GroupTimes::Busy busy_in_layer(const TrainingStep& step, GroupTimes& groups, Lay
       kind.attends() ? traffic.context_forward_B + traffic.context_backward_B : 0;
   busy += layout.context_by == ContextBy::ulysses ? groups.busy_directly(context, context_B)
                                                   : groups.busy_in_ring(context, context_B);
-  busy += groups.busy_directly({layout.expert_tensor, layout.expert},
-                               traffic.expert_forward_B + traffic.expert_backward_B);
-  busy += groups.busy_in_ring({1, layout.expert_tensor},
-                              traffic.expert_parts_forward_B + traffic.expert_parts_backward_B);
+  if (!kind.has_experts()) return busy;
+  const double passes = is_recomputed ? 3 : 2;
+  for (const ExpertExchange& one : expert_exchanges(step, groups.per_node()).all)
+    busy += one.out == Operation::alltoall ? groups.busy_directly(one.group, passes * one.sent_B())
+                                           : groups.busy_in_ring(one.group, passes * one.sent_B());
   return busy;
 }
 

@@ -99,6 +99,11 @@ class Neighbours {
       layout.context_by = by;
       offer(layout);
     }
+    for (const auto& [name, dispatch] : dispatch_names) {
+      Layout layout = given_;
+      layout.dispatch = dispatch;
+      offer(layout);
+    }
     for (const auto& [name, schedule] : pipeline_schedules) {
       Layout layout = given_;
       layout.schedule = schedule;
@@ -119,6 +124,7 @@ class Neighbours {
       layout.schedule = PipelineSchedule::one_f_one_b;
     }
     if (layout.zero < 3) layout.keeps_weights = false;
+    if (layout.expert_ranks() == 1) layout.dispatch = Dispatch::direct;
     if (layout.zero == 0) layout.shard_copies = 1;
     const int64_t of_replica = layout.tensor * layout.pipeline * layout.context;
     if (space_.gpus % of_replica != 0) return;

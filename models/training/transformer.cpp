@@ -55,6 +55,17 @@ void check_experts(const Transformer& model, const std::string& where) {
   if (experts.per_token > experts.count)
     fail(where, "a token visits " + std::to_string(experts.per_token) + " of " +
                     std::to_string(experts.count) + " experts; expected at most all of them");
+  if (experts.count % experts.groups != 0)
+    fail(where, "the " + std::to_string(experts.count) + " experts do not divide by " +
+                    std::to_string(experts.groups) + " groups; expected a divisor");
+  if (experts.groups_taken > experts.groups)
+    fail(where, "the experts of a token are in " + std::to_string(experts.groups_taken) + " of " +
+                    std::to_string(experts.groups) + " groups; expected at most all of them");
+  const int64_t choices = experts.count / experts.groups * experts.groups_taken;
+  if (experts.per_token > choices)
+    fail(where, "a token visits " + std::to_string(experts.per_token) + " experts, and the " +
+                    std::to_string(experts.groups_taken) + " groups in which it does have " +
+                    std::to_string(choices) + "; expected more groups_taken");
   if (experts.first_dense > model.layers)
     fail(where, "the first " + std::to_string(experts.first_dense) +
                     " layers have no experts, but there are only " + std::to_string(model.layers));

@@ -49,6 +49,8 @@ struct Experts {
   bool shared_gate = false;  // a weight for the shared ones, of each token
   int64_t first_dense = 0;   // so many layers at the start have no experts
   int64_t empty = 0;         // choices of the router behind which nothing is
+  int64_t groups = 1;        // of which the router takes experts of
+  int64_t groups_taken = 1;  // so many; with one group, of all
   int64_t input = 0;         // width of what experts get, made by one matrix; 0: the hidden state
   bool router_bias = false;
   bool bias = false;  // of the experts' matrices

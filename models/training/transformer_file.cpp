@@ -87,6 +87,13 @@ Fields fields_of(Experts& o) {
             "choices of the router behind which there is no expert; per_token is the mean number "
             "of experts that a token visits; 0 if not given")
           .from(0, most_experts),
+      Field("groups", o.groups,
+            "groups of as many experts each, of which a token's experts are in groups_taken; 1 if "
+            "not given: anywhere")
+          .from(1, most_expert_groups),
+      Field("groups_taken", o.groups_taken,
+            "groups in which the experts of a token are; 1 if not given")
+          .from(1, most_expert_groups),
       Field("input", o.input,
             "width of what experts get, which a matrix makes of the hidden state, and another one "
             "takes back; 0 or not given: the hidden state")

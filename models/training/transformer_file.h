@@ -33,6 +33,7 @@ inline constexpr int64_t most_model_layers = 10'000;
 inline constexpr int64_t most_heads = 65'536;
 inline constexpr int64_t most_vocabulary = 100'000'000;
 inline constexpr int64_t most_experts = 100'000;
+inline constexpr int64_t most_expert_groups = 1024;
 inline constexpr int64_t most_sequence = 100'000'000;
 
 }  // namespace sgdsim

@@ -221,9 +221,9 @@ void FlatSettings::read_python(const std::string& text, const std::string& recip
   const auto recipes = python_recipes(text, file_);
   const auto says_layout = [](const PythonRecipe& one) {
     for (const auto& [key, setting] : one.settings)
-      for (const char* size :
-           {"tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",
-            "micro_batch_size", "_parallel_degree", "local_batch_size"})
+      for (const char* size : {"tensor_model_parallel_size", "pipeline_model_parallel_size",
+                               "context_parallel_size", "expert_model_parallel_size",
+                               "micro_batch_size", "_parallel_degree", "local_batch_size"})
         if (key.ends_with(size)) return true;
     return false;
   };

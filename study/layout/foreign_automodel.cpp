@@ -18,6 +18,11 @@ class AutomodelReader : public ForeignReader {
     layout.pipeline = size_of("pp_size");
     layout.context = size_of("cp_size");
     layout.expert = size_of("ep_size");
+    const auto dispatcher = settings_.find("model.backend.dispatcher");
+    const bool is_by_nodes = dispatcher && *dispatcher != "torch";
+    if (model_.experts && layout.expert > 1 &&
+        (is_by_nodes || flag({"model.backend.enable_deepep"})))
+      layout.dispatch = Dispatch::node;
     layout.sequence_parallel = flag({"distributed.sequence_parallel"}) && layout.tensor > 1;
     if (flag({"distributed.activation_checkpointing"})) layout.recompute = Recompute::full;
     const AutoNames per_replica = {"step_scheduler.local_batch_size"};

@@ -50,9 +50,10 @@ bool is_litgpt(const FlatSettings& settings) {
 }
 
 bool is_titan(const FlatSettings& settings) {
-  return has_any(
-      settings, {"training.local_batch_size", "parallelism.tensor_parallel_degree",
-                 "parallelism.pipeline_parallel_degree", "parallelism.data_parallel_shard_degree"});
+  return has_any(settings,
+                 {"training.local_batch_size", "parallelism.tensor_parallel_degree",
+                  "parallelism.pipeline_parallel_degree", "parallelism.data_parallel_shard_degree",
+                  "parallelism.expert_parallel_degree"});
 }
 
 // Of those with the names of Megatron, by its tables and by what only Megatron-LM counts.
@@ -99,8 +100,9 @@ ForeignLayout layout_of_tables(const FlatSettings& settings, const GpuCount& gpu
 
 ForeignLayout layout_of_flags(const FlatSettings& settings, const GpuCount& gpus,
                               const Transformer& model) {
-  if (has_any(settings, {"tensor-model-parallel-size", "pipeline-model-parallel-size",
-                         "micro-batch-size", "context-parallel-size"}))
+  if (has_any(settings,
+              {"tensor-model-parallel-size", "pipeline-model-parallel-size", "micro-batch-size",
+               "context-parallel-size", "expert-model-parallel-size"}))
     return layout_of_megatron(settings, gpus, model);
   if (has_any(settings, {"TENSOR_MODEL_PARALLEL", "PIPELINE_MODEL_PARALLEL"}))
     return layout_of_mlperf(settings, gpus, model);

@@ -40,6 +40,7 @@ class FlagReader : public MegatronReader {
     layout.context = size({"context-parallel-size", ulysses.front()});
     layout.expert = size({"expert-model-parallel-size", "moe-expert-parallel-size"});
     set_expert_parts({"expert-tensor-parallel-size"}, is_swift_ ? 1 : layout.tensor);
+    set_dispatch({"moe-token-dispatcher-type"});
     layout.predictions = whole({"mtp-num-layers"}, 1, most_predictions);
     read_offload(settings_, model_, found_);
     exchange_context({"cp-comm-type"});

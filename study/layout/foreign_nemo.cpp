@@ -56,6 +56,13 @@ class NemoReader : public MegatronReader {
     layout.context = size(in_nemo("context_parallel_size"));
     layout.expert = size(in_nemo("expert_model_parallel_size"));
     set_expert_parts(in_nemo("expert_tensor_parallel_size"), layout.tensor);
+    const NemoNames dispatcher = in_nemo("moe_token_dispatcher_type");
+    set_dispatch(dispatcher);
+    // Tables of Megatron-Bridge's benchmarks have the backend alone, which switches to it there.
+    const auto backend = settings_.find("moe_flex_dispatcher_backend");
+    if (model_.experts && layout.expert_ranks() > 1 && backend && *backend != "none" &&
+        !settings_.find_any(dispatcher))
+      layout.dispatch = Dispatch::node;
     layout.predictions = whole(in_nemo("mtp_num_layers"), 1, most_predictions);
     layout.chunks = size(in_nemo("virtual_pipeline_model_parallel_size"));
     set_stages_of({in_nemo("account_for_embedding_in_pipeline_split"),

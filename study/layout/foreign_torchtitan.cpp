@@ -25,6 +25,9 @@ class TorchtitanReader : public ForeignReader {
         size({all + "context_parallel_degree", "experimental.context_parallel_degree"});
     layout.expert = size({all + "expert_parallel_degree"});
     set_expert_parts(all + "expert_tensor_parallel_degree");
+    const auto backend = settings_.find(all + "expert_parallel_comm_backend");
+    if (model_.experts && layout.expert > 1 && (backend == "deepep" || backend == "hybridep"))
+      layout.dispatch = Dispatch::node;
     set_context(
         {all + "context_parallel_rotate_method", "experimental.context_parallel_rotate_method"});
     layout.sequence_parallel = layout.tensor > 1;

@@ -15,14 +15,18 @@ struct Unpriced {
 };
 
 constexpr const char* numbers = "is not taken over; --precision fp8 or nvfp4 prices products so";
+constexpr const char* alone =
+    "is not priced: exchanges of experts wait for no other micro-batch, and hide under none";
 constexpr const char* quantized = "is not priced: what is exchanged keeps its bytes";
 constexpr const char* states =
     "is not taken over: states of the optimizer are taken to be those of Adam in float32";
 
-constexpr std::array<Unpriced, 22> unpriced = {{
+constexpr std::array<Unpriced, 24> unpriced = {{
     {"use_tp_pp_dp_mapping", "", "is not modelled: replicas lie nearer to each other than stages"},
-    {"overlap_moe_expert_parallel_comm", "",
-     "is not priced: exchanges of experts wait for no other micro-batch, and hide under none"},
+    {"overlap_moe_expert_parallel_comm", "", alone},
+    {"moe_a2a_overlap", "", alone},
+    {"moe_shared_expert_overlap", "",
+     "is not priced: exchanges of experts do not hide under the shared experts"},
     {"zero_quantized_weights", "", quantized},
     {"zero_quantized_gradients", "", quantized},
     {"fp8", "", numbers},

@@ -20,6 +20,18 @@ void MegatronReader::set_expert_parts(const SettingNames& names, int64_t usual) 
                               " says nothing else");
 }
 
+// The dispatcher "flex" has DeepEP or HybridEP, whichever is named, below it.
+void MegatronReader::set_dispatch(const SettingNames& types) {
+  Layout& layout = found_.layout;
+  const auto type = settings_.find_any(types);
+  if (!type || !model_.experts || layout.expert_ranks() == 1) return;
+  if (*type == "flex") layout.dispatch = Dispatch::node;
+  if (*type == "allgather")
+    found_.notes.push_back(as_said(types) +
+                           " allgather is priced as alltoall: only tokens of its experts go to a "
+                           "rank");
+}
+
 std::string MegatronReader::given_of(const std::vector<SettingNames>& all) const {
   for (const SettingNames& names : all)
     if (const auto value = settings_.find_any(names); value && *value != "none")

@@ -25,6 +25,8 @@ class MegatronReader : public ForeignReader {
 
   // `usual`: how many ranks split an expert where nothing is said.
   void set_expert_parts(const SettingNames& names, int64_t usual);
+  // How tokens go to their experts.
+  void set_dispatch(const SettingNames& types);
   void set_stages_of(const StageNames& names);
   int zero_of_sharding(const SettingNames& names, int usual);
   // Of one kind for all layers.

@@ -149,6 +149,10 @@ void read_experts_of(const Keys& keys, const Family& family, Transformer& model)
   if (experts.shared == 0 || experts.shared_width == experts.width) experts.shared_width = 0;
   experts.first_dense = keys.whole_or(first_names, 0, 0, most_model_layers);
   experts.router_bias = family.router_bias;
+  if (keys.text_or("topk_method", "") != "greedy") {
+    experts.groups = keys.whole_or({"n_group"}, 1, 1, most_expert_groups);
+    experts.groups_taken = keys.whole_or({"topk_group"}, experts.groups, 1, most_expert_groups);
+  }
   model.experts = experts;
   set_mlp_pattern(layers_with_experts(keys, model), model);
 }
