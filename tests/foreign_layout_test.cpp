@@ -72,7 +72,7 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
        "tp2 etp2 dp8 zero0 recompute=selective attention=unfused"},
       {two + "--attention-backend unfused --recompute-granularity selective "
              "--recompute-modules layernorm --overlap-grad-reduce",
-       "tp2 etp2 dp8 zero0 attention=unfused"},
+       "tp2 etp2 dp8 zero0 recompute=modules:layernorm attention=unfused"},
       {two + "--context-parallel-size 2 --cp-comm-type a2a --overlap-grad-reduce",
        "tp2 cp2 etp2 dp4 zero0 context=ulysses"},
       {two + "--context-parallel-size 2 --cp-comm-type all_gather --overlap-grad-reduce",
@@ -211,7 +211,7 @@ TEST_CASE("foreign layouts: what no word of a layout says is noted") {
             "[parallelism]\npipeline_parallel_degree = 2",
             "it drains 4 times"},
            {selective + "core_attn", "selective recomputation has no effect"},
-           {selective + "mlp core_attn moe", "recomputation of mlp, moe alone is not priced"}}) {
+           {selective + "mlp core_attn mhc", "recomputation of mhc alone is not priced"}}) {
     INFO(row.first);
     CHECK(has_note(of_text(row.first, 16, "llama3.1_8b"), row.second));
   }

@@ -109,6 +109,35 @@ double adapters_B(const Transformer& model, const Layout& layout, int64_t sequen
   return 2 * values;
 }
 
+// Of what is kept, what modules make that are computed again.
+double made_again_B(const Transformer& model, const Layout& layout, int64_t sequence,
+                    LayerKind kind) {
+  const auto recomputes = [&](RecomputedModule module) { return layout.recomputes(module); };
+  double repeated = 0;  // values of a token, as above
+  double split = 0;
+  const bool is_frozen = layout.lora.is_used() && !layout.lora.adapts_mlp();
+  if (recomputes(RecomputedModule::layernorm))
+    repeated +=
+        (model.norms_before(kind) - frozen_inputs(model, layout, kind)) * real(model.hidden);
+  if (recomputes(RecomputedModule::mla_up_proj) && kind.attends()) {
+    const AttentionWidths widths = attention_widths(model, kind.mixing);
+    split += real(widths.queries + widths.keys + widths.values);
+  }
+  if (kind.mlp == Mlp::dense && recomputes(RecomputedModule::mlp))
+    split += mlp_B(model, layout, kind) / 2;
+  if (kind.has_experts()) {
+    const Experts& experts = *model.experts;
+    const bool all = recomputes(RecomputedModule::moe);
+    if (all) split += mlp_B(model, layout, kind) / 2;
+    if (recomputes(RecomputedModule::shared_experts))
+      split += real((model.mlp_matrices() - (is_frozen ? 1 : 0)) * experts.all_shared_width());
+    if (recomputes(RecomputedModule::moe_act) && !is_frozen)
+      split += real(experts.per_token * experts.width);
+  }
+  return 2 * micro_batch_tokens(layout, sequence) *
+         (repeated * over_sequence(layout) + split / real(layout.tensor));
+}
+
 double kept_B(const Transformer& model, const Layout& layout, int64_t sequence, LayerKind kind) {
   const double split = 2 * mixing_values(model, layout, kind) + mlp_B(model, layout, kind);
   return micro_batch_tokens(layout, sequence) *
@@ -138,17 +167,19 @@ double layer_inputs_B(const Transformer& model, const Layout& layout, int64_t se
 
 double layer_activations_B(const Transformer& model, const Layout& layout, int64_t sequence,
                            LayerKind kind) {
-  const bool keeps_scores = layout.keeps_scores && layout.recompute != Recompute::selective;
-  const double rest_B = layout.recompute == Recompute::operations
-                            ? operations_B(model, layout, sequence, kind.mixing)
-                            : kept_B(model, layout, sequence, kind);
+  const bool keeps_scores = layout.keeps_scores && !layout.makes_scores_again();
+  const double rest_B =
+      layout.recompute == Recompute::operations
+          ? operations_B(model, layout, sequence, kind.mixing)
+          : kept_B(model, layout, sequence, kind) - made_again_B(model, layout, sequence, kind);
   return rest_B + (keeps_scores ? scores_B(model, layout, sequence, kind) : 0);
 }
 
 double layer_again_B(const Transformer& model, const Layout& layout, int64_t sequence,
                      LayerKind kind) {
-  if (layout.recompute == Recompute::selective && layout.keeps_scores)
-    return std::max(0.0, scores_B(model, layout, sequence, kind));
+  if (layout.recompute == Recompute::selective || layout.recompute == Recompute::modules)
+    return (layout.makes_scores_again() ? scores_B(model, layout, sequence, kind) : 0) +
+           made_again_B(model, layout, sequence, kind);
   if (layout.recompute == Recompute::operations)
     return kept_B(model, layout, sequence, kind) -
            operations_B(model, layout, sequence, kind.mixing);

@@ -202,4 +202,56 @@ void add_element_wise(const TrainingStep& step, LayerKind kind, LayerTimes& time
   if (step.layout.kernels == Kernels::compiled) add_left_by_compiler(step, times, kind);
 }
 
+ElementsAgain elements_again(const TrainingStep& step, LayerKind kind) {
+  const Transformer& model = step.model;
+  const Layout& layout = step.layout;
+  const auto recomputes = [&](RecomputedModule module) { return layout.recomputes(module); };
+  const double t = real(layout.tensor);
+  const double h = real(model.hidden);
+  const double matrices = real(model.mlp_matrices());
+  double touched = 0;  // values of a token
+  double cast = 0;
+  ElementsAgain again;
+  if (recomputes(RecomputedModule::layernorm)) {
+    const double norms = model.norms_before(kind);
+    touched += 2 * norms * h * (layout.sequence_parallel ? 1 : t);  // each rank all, but with sp
+    again.kernels += norms;
+  }
+  if (recomputes(RecomputedModule::mla_up_proj) && kind.attends()) {
+    touched += touched_values(model, kind).mixing;
+    cast += real(model.latent->query_rank > 0 ? model.latent->query_rank : model.hidden) +
+            real(model.latent->kv_rank);
+    again.kernels += 1;
+  }
+  const auto add_mlp = [&](double tokens, double input, double width) {
+    if (width <= 0) return;
+    touched += tokens * matrices * width;
+    cast += tokens * (input + width);
+    again.kernels += 1;
+  };
+  if (kind.mlp == Mlp::dense && recomputes(RecomputedModule::mlp))
+    add_mlp(1, h, real(model.mlp_width));
+  if (kind.has_experts()) {
+    const Experts& experts = *model.experts;
+    const double visits = real(experts.per_token);
+    const bool all = recomputes(RecomputedModule::moe);
+    if (all) {
+      touched += 4 * visits * real(model.expert_input());  // sorted by expert, and merged
+      add_mlp(visits, real(model.expert_input()), real(experts.width));
+      if (experts.input > 0) cast += h + real(experts.input);
+      again.kernels += kernels_of_experts;
+    }
+    if (all || recomputes(RecomputedModule::shared_experts))
+      add_mlp(1, h, real(experts.all_shared_width()));
+    if (recomputes(RecomputedModule::moe_act)) {
+      touched += visits * matrices * real(experts.width);
+      again.kernels += 1;
+    }
+  }
+  if (step.precision == Precision::bf16) cast = 0;
+  const double bytes = rank_tokens(step) / t * (bytes_per_value * touched + cast_value_B * cast);
+  again.seconds = step.gpu.bytes_s(bytes) + again.kernels * step.gpu.kernel.s();
+  return again;
+}
+
 }  // namespace sgdsim

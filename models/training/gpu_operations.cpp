@@ -3,6 +3,7 @@
 #include "models/training/gpu_operations.h"
 
 #include "models/training/expert_exchanges.h"
+#include "models/training/modules_again.h"
 #include "sim/core/cast.h"
 #include "sim/core/error.h"
 #include "sim/core/scaled.h"
@@ -155,9 +156,20 @@ void GpuOperations::visit_experts(Ends& chain, double seconds) {
   collective(chain, first.kind, first.back, first.back_B);
 }
 
+// Of modules that the backward pass computes again; what they compute lies with the rest of it.
+void GpuOperations::exchange_again(Ends& chain, LayerKind kind) {
+  const ExchangesAgain again = exchanges_again(step_, kind);
+  if (again.tensor_pairs > 0) {
+    before_pair(chain);
+    after_pair(chain);
+  }
+  if (again.visits_experts) visit_experts(chain, 0);
+}
+
 // What mixes positions, and what follows it; side by side, both lie in one pair.
 void GpuOperations::layer(Ends& chain, LayerKind kind, const PassTimes& times, double computed_s,
                           bool is_forward) {
+  if (!is_forward) exchange_again(chain, kind);
   const bool is_single = kind.mixing == Mixing::none || kind.mlp == Mlp::none;
   const double part_s = is_single ? computed_s : computed_s / 2;
   double pairs = tensor_pairs(step_, kind);

@@ -55,6 +55,7 @@ class GpuOperations {
   void attend(Ends& chain, LayerKind kind, double seconds, bool is_forward);
   void attend_around(Ends& chain, double seconds, double sent_B);
   void visit_experts(Ends& chain, double seconds);
+  void exchange_again(Ends& chain, LayerKind kind);
   void layer(Ends& chain, LayerKind kind, const PassTimes& times, double computed_s,
              bool is_forward);
   uint32_t take(Ends& chain, Duration length);

@@ -34,10 +34,21 @@ PricedStage priced_rank(const TrainingStep& step, const StageCosts& costs, int64
   return mean;
 }
 
-// Of the expert exchanges, what computing hides where two micro-batches overlap.
+// Of the expert exchanges, what lies under the computing of the other pass where two micro-batches
+// overlap.
 double hidden_expert_s(const PricedStage& stage) {
   const auto& [forward, backward] = stage.times;
-  return std::min(forward.expert + backward.expert, forward.compute() + backward.compute());
+  return std::min(forward.expert, backward.compute()) +
+         std::min(backward.expert, forward.compute());
+}
+
+// Of how many micro-batches a forward pass lies under a backward pass of another one; the passes of
+// the last rank that come before and behind these are alone.
+double overlapped_micro_batches(const Layout& layout) {
+  if (layout.schedule == PipelineSchedule::dualpipe) return real(layout.micro_batches);
+  if (!layout.hides_experts) return 0;
+  return real(layout.micro_batches) -
+         real(forwards_ahead(layout, layout.pipeline - 1)) / real(layout.chunks);
 }
 
 // Without what they wait for in exchanges between replicas.
@@ -91,6 +102,8 @@ OwnSends sends_of(const Layout& layout, const StageSends& sends, int64_t rank) {
 double exposed_sends_s(const Layout& layout, const PricedStage& stage, const StageSends& sends,
                        const OwnSends& own) {
   const double chunks = real(layout.chunks);
+  // A pair begins with what the pairs of both neighbours end with.
+  if (layout.hides_experts) return chunks * sends.slowest_s();
   switch (layout.schedule) {
     case PipelineSchedule::zb1p:
       return (1 - 1 / real(layout.pipeline)) *
@@ -139,17 +152,16 @@ void add_pipeline(const TrainingStep& step, const PricedStage& stage, const Pass
   const double count = real(layout.micro_batches);
   PassTimes both = stage.times.forward;
   both += stage.times.backward;
-  const double all_expert = both.expert;
-  if (layout.schedule == PipelineSchedule::dualpipe) both.expert -= hidden_expert_s(stage);
+  const double overlapped = overlapped_micro_batches(layout);
   result.hidden.context = count * both.hidden_context;
-  result.hidden.expert = count * (all_expert - both.expert);
+  result.hidden.expert = overlapped * hidden_expert_s(stage);
   StepParts& parts = result.parts;
   parts.products = count * both.products;
   parts.attention = count * both.attention;
   parts.element_wise = count * both.element_wise;
   parts.tensor = count * both.tensor;
   parts.context = count * both.context;
-  parts.expert = count * both.expert;
+  parts.expert = count * both.expert - result.hidden.expert;
   parts.offload = count * both.offload;
   parts.host = count * both.host;
   result.hidden.offload = count * both.hidden_offload;
@@ -170,7 +182,9 @@ void add_pipeline(const TrainingStep& step, const PricedStage& stage, const Pass
   if (sends_keep_rank(layout)) {
     parts.sends = ends + kept_by_sends_s(layout, own, result.slowest_stage);
   } else {
-    const double alternating = goes_around(layout) ? count - filling / real(layout.chunks) : count;
+    const double alternating = layout.hides_experts  ? overlapped
+                               : goes_around(layout) ? count - filling / real(layout.chunks)
+                                                     : count;
     const double steady = alternating * exposed_sends_s(layout, stage, sends, own);
     const double fills = filling * of_pair(sends.mean_s());
     parts.sends = ends + steady + fills;

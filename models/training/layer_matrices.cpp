@@ -44,12 +44,13 @@ void RankMatrices::add_attention(const Transformer& model, const Layout& layout,
   if (const auto& latent = model.latent) {
     if (latent->query_rank > 0) {
       add({.columns = real(latent->query_rank), .inner = h, .split = t});
-      add({.columns = queries / t, .inner = real(latent->query_rank)});
+      add({.of = MatrixOf::latent, .columns = queries / t, .inner = real(latent->query_rank)});
     } else {
-      add({.columns = queries / t, .inner = h});
+      add({.of = MatrixOf::latent, .columns = queries / t, .inner = h});
     }
     add({.columns = real(latent->kv_rank + latent->rotary_size), .inner = h, .split = t});
-    add({.columns = real(model.heads * (latent->plain_size + latent->value_size)) / t,
+    add({.of = MatrixOf::latent,
+         .columns = real(model.heads * (latent->plain_size + latent->value_size)) / t,
          .inner = real(latent->kv_rank)});
   } else {
     const bool has_values = kind.mixing != Mixing::full || !model.keys_are_values;
@@ -111,6 +112,7 @@ void RankMatrices::add_experts(const Transformer& model, const Layout& layout) {
 bool is_adapted(const Layout& layout, const RankMatrix& matrix) {
   switch (matrix.of) {
     case MatrixOf::attention:
+    case MatrixOf::latent:
       return layout.lora.adapts_attention();
     case MatrixOf::mlp:
     case MatrixOf::experts:

@@ -12,7 +12,8 @@
 
 namespace sgdsim {
 
-enum class MatrixOf : uint8_t { attention, mlp, experts, router };
+// `latent`: those that make queries, keys and values of the narrow vectors of latent attention.
+enum class MatrixOf : uint8_t { attention, latent, mlp, experts, router };
 
 struct RankMatrix {
   MatrixOf of = MatrixOf::attention;

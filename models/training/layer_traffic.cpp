@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "models/training/layer_times.h"
+#include "models/training/modules_again.h"
 #include "sim/core/cast.h"
 
 namespace sgdsim {
@@ -58,6 +59,8 @@ LayerTraffic layer_traffic(const TrainingStep& step, LayerKind kind, bool is_rec
     traffic.context_forward_B = traffic.context_backward_B =
         (queries_B(step, kind) + keys_and_values_B(step, kind) + attended_B(step, kind)) * (c - 1) /
         c;
+  traffic.tensor_backward_B +=
+      exchanges_again(step, kind).tensor_pairs * 2 * activation_B(step) * (t - 1) / t;
   if (is_recomputed) {
     traffic.tensor_backward_B += pass;
     traffic.context_backward_B += traffic.context_forward_B;

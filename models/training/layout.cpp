@@ -13,6 +13,7 @@ int64_t layers_again(const Layout& layout, int64_t layers) {
     case Recompute::none:
     case Recompute::selective:
     case Recompute::operations:
+    case Recompute::modules:
       return 0;
     case Recompute::block:
       return std::min(layout.recompute_layers, layers);

@@ -12,6 +12,7 @@
 
 #include "models/training/lora.h"
 #include "models/training/offload.h"
+#include "models/training/recomputed_modules.h"
 #include "models/training/stage_lengths.h"
 #include "models/training/transformer.h"
 
@@ -19,14 +20,16 @@ namespace sgdsim {
 
 // What a backward pass computes again: nothing; the scores of attention; every layer from its
 // input; some layers of each chunk from their inputs; every layer, from the inputs of units of so
-// many layers; of each layer every second product and all that is element-wise.
-enum class Recompute : uint8_t { none, selective, full, block, uniform, operations };
-inline constexpr Named<Recompute, 6> recompute_names{{{"none", Recompute::none},
+// many layers; of each layer every second product and all that is element-wise; some modules of
+// each layer.
+enum class Recompute : uint8_t { none, selective, full, block, uniform, operations, modules };
+inline constexpr Named<Recompute, 7> recompute_names{{{"none", Recompute::none},
                                                       {"selective", Recompute::selective},
                                                       {"full", Recompute::full},
                                                       {"block", Recompute::block},
                                                       {"uniform", Recompute::uniform},
-                                                      {"operations", Recompute::operations}}};
+                                                      {"operations", Recompute::operations},
+                                                      {"modules", Recompute::modules}}};
 
 enum class PipelineSchedule : uint8_t { one_f_one_b, gpipe, zb1p, dualpipe, zbv };
 inline constexpr Named<PipelineSchedule, 5> pipeline_schedules{
@@ -74,6 +77,7 @@ struct Layout {
   bool sequence_parallel = false;
   Recompute recompute = Recompute::none;
   int64_t recompute_layers = 0;  // block: of each chunk, the first ones; uniform: of a unit
+  RecomputedModules recompute_modules = {};
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   ContextBy context_by = ContextBy::ring;
   bool keeps_weights = false;  // reshard=off: from a forward pass to its backward pass, with zero3
@@ -89,6 +93,9 @@ struct Layout {
   bool adds_apart = false;
   Kernels kernels = Kernels::fused;
   Dispatch dispatch = Dispatch::direct;
+  // experts=beside: once the pipeline is filled, a forward and a backward pass of two micro-batches
+  // are one, and exchanges of experts of one lie under what the other computes.
+  bool hides_experts = false;
   Lora lora = {};
   Offload offload = {};
   bool host_launches = false;  // cuda_graphs=off: the host launches every kernel, and may be late
@@ -97,6 +104,14 @@ struct Layout {
 
   bool operator==(const Layout&) const = default;
 
+  bool recomputes(RecomputedModule module) const {
+    return recompute == Recompute::modules && recompute_modules.has(module);
+  }
+  // Scores that are written are kept, unless the backward pass makes them again.
+  bool makes_scores_again() const {
+    return keeps_scores &&
+           (recompute == Recompute::selective || recomputes(RecomputedModule::core_attn));
+  }
   int64_t gpus() const { return tensor * pipeline * context * replicas; }
   int64_t batch() const { return micro_batch * micro_batches * replicas; }  // sequences of a step
   // Ranks that share the optimizer's states of what is not an expert.
@@ -132,7 +147,7 @@ Layout parse_shared_words(const std::string& text, const std::string& where);
 Layout completed(Layout layout, const std::string& text, int64_t gpus, int64_t batch);
 // Sizes above 1, the stage of zero, and the words that differ from their defaults.
 std::string to_text(const Layout& layout);
-std::string recompute_text(const Layout& layout);  // "full", "block:4"
+std::string recompute_text(const Layout& layout);  // "full", "block:4", "modules:moe_act+mlp"
 
 Layout read_layout(const Value& value);
 Json to_json(const Layout& layout);
@@ -178,6 +193,10 @@ int64_t exchanged_layers(const Transformer& model, const Layout& layout, int64_t
 bool is_plain(const Transformer& model);
 // Whether recompute=operations is known for it: operations were counted for layers of one kind.
 bool knows_operations(const Transformer& model, const Layout& layout);
+// Why experts=beside does not fit; empty if it does.
+std::string hidden_experts_misfit(const Transformer& model, const Layout& layout);
+// With recompute=modules, why one of them is none that the model has and keeps; empty if all are.
+std::string modules_misfit(const Transformer& model, const Layout& layout);
 // Why the model cannot be laid out so, in a sentence; empty if it can.
 std::string misfit_of(const Transformer& model, const Layout& layout, int64_t sequence);
 

@@ -175,6 +175,7 @@ std::string recompute_misfit(const Transformer& model, const Layout& layout, int
     return "recompute=" + recompute_text(layout) + " is more than the " + std::to_string(of_chunk) +
            (layout.stages.are_even() ? " layers of a chunk" : " layers of the longest chunk") +
            "; recompute=full computes all of them";
+  if (layout.recompute == Recompute::modules) return modules_misfit(model, layout);
   if (layout.recompute == Recompute::selective && !layout.keeps_scores)
     return "recompute=selective drops the scores of attention, which attention=flash never keeps; "
            "leave it out, or say attention=unfused";
@@ -254,6 +255,59 @@ bool knows_operations(const Transformer& model, const Layout& layout) {
   return layout.tensor == 1 && layout.context == 1 && is_plain(model);
 }
 
+std::string hidden_experts_misfit(const Transformer& model, const Layout& layout) {
+  const std::string word = "experts=beside";
+  if (!layout.hides_experts) return "";
+  if (!model.experts) return "the model has no experts that " + word + " could hide; leave it out";
+  if (layout.expert_ranks() == 1) return idle_beside(word, "ep1");
+  if (layout.schedule != PipelineSchedule::one_f_one_b)
+    return word + " pairs passes of schedule=1f1b" +
+           (layout.schedule == PipelineSchedule::dualpipe
+                ? "; dualpipe pairs them by itself, leave the word out"
+                : "; leave it out, or say schedule=1f1b");
+  if (layout.pipeline > 1 && layout.chunks == 1)
+    return word +
+           " needs virtual stages: without them a stage would wait for a whole pair of "
+           "passes of the next one; say vp2 or more";
+  if (layout.zero >= 2) return not_modelled(word, "zero2 and zero3; say zero1, or leave it out");
+  return "";
+}
+
+std::string modules_misfit(const Transformer& model, const Layout& layout) {
+  const OfKinds<int64_t> kinds = model.kinds();
+  bool has_dense = false;
+  bool attends = false;
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    has_dense = has_dense || (kinds[i] > 0 && kind_at(i).mlp == Mlp::dense);
+    attends = attends || (kinds[i] > 0 && kind_at(i).attends());
+  }
+  const bool has_experts = model.experts.has_value();
+  const bool is_whole = layout.recomputes(RecomputedModule::moe);
+  struct Idle {
+    RecomputedModule module;
+    bool is_idle;
+    const char* with;
+  };
+  const char* dense = "dense layers alone";
+  for (const auto& [module, is_idle, with] :
+       {Idle{RecomputedModule::core_attn, !layout.keeps_scores, "attention=flash"},
+        {RecomputedModule::mla_up_proj, !model.latent || !attends, "attention that is not latent"},
+        {RecomputedModule::mlp, !has_dense, "experts in every layer"},
+        {RecomputedModule::moe, !has_experts, dense},
+        {RecomputedModule::moe_act, !has_experts || is_whole,
+         is_whole ? "moe, which has it" : dense},
+        {RecomputedModule::shared_experts, !has_experts || model.experts->shared == 0 || is_whole,
+         is_whole      ? "moe, which has them"
+         : has_experts ? "experts of which none is shared"
+                       : dense}})
+    if (is_idle && layout.recomputes(module))
+      return idle_beside(
+          "module " + std::string(name_in(recomputed_modules, module)) + " of recompute=", with);
+  if (layout.kernels == Kernels::eager)
+    return not_modelled("recompute=modules", "kernels=eager; say recompute=full, or leave it out");
+  return "";
+}
+
 std::string misfit_of(const Transformer& model, const Layout& layout, int64_t sequence) {
   const int64_t tp = layout.tensor;
   for (const std::string& sentence : {heads_misfit(model, "tp", tp), columns_misfit(model, tp)})
@@ -268,7 +322,7 @@ std::string misfit_of(const Transformer& model, const Layout& layout, int64_t se
   const int64_t units = model.layers + (layout.ends_are_layers ? 2 : 0);
   for (const std::string& sentence :
        {stage_misfit(model, layout, units), schedule_misfit(layout), expert_misfit(model, layout),
-        context_misfit(model, layout), shards_misfit(layout),
+        hidden_experts_misfit(model, layout), context_misfit(model, layout), shards_misfit(layout),
         recompute_misfit(model, layout, units), exchange_misfit(layout),
         operations_misfit(model, layout), lora_misfit(model, layout),
         predictions_misfit(model, layout)})

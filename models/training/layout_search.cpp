@@ -41,7 +41,9 @@ void for_each_inner(const Transformer& model, const LayoutSpace& space, Layout l
         if (of_replica % b != 0 || of_replica / b > most_micro_batches) continue;
         layout.chunks = v;
         layout.expert = e;
-        layout.dispatch = layout.expert_ranks() > 1 ? space.base.dispatch : Dispatch::direct;
+        const bool are_spread = layout.expert_ranks() > 1;
+        layout.dispatch = are_spread ? space.base.dispatch : Dispatch::direct;
+        layout.hides_experts = are_spread && space.base.hides_experts;
         layout.micro_batch = b;
         layout.micro_batches = of_replica / b;
         for (const bool sp : {false, true}) {

@@ -42,11 +42,12 @@ constexpr Named<bool, 2> overlap_names{{{"on", true}, {"off", false}}};
 constexpr Named<bool, 2> reshard_names{{{"on", false}, {"off", true}}};
 constexpr Named<bool, 2> send_names{{{"whole", false}, {"split", true}}};
 constexpr Named<bool, 2> accumulate_names{{{"fused", false}, {"apart", true}}};
+constexpr Named<bool, 2> expert_names{{{"alone", false}, {"beside", true}}};
 constexpr Named<bool, 2> graph_names{{{"on", false}, {"off", true}}};
-constexpr std::array choice_names = {"recompute", "schedule", "context",     "reshard", "attention",
-                                     "ends",      "stages",   "first",       "last",    "gradients",
-                                     "overlap",   "sends",    "accumulate",  "kernels", "lora",
-                                     "frozen",    "offload",  "cuda_graphs", "mtp",     "dispatch"};
+constexpr std::array choice_names = {
+    "recompute", "schedule", "context",   "reshard",     "attention", "ends",       "stages",
+    "first",     "last",     "gradients", "overlap",     "sends",     "accumulate", "kernels",
+    "lora",      "frozen",   "offload",   "cuda_graphs", "mtp",       "dispatch",   "experts"};
 
 const std::vector<std::string>& layout_words() {
   static const std::vector<std::string> words = [] {
@@ -59,11 +60,23 @@ const std::vector<std::string>& layout_words() {
   return words;
 }
 
-// "full", or "block:4".
+// "full", "block:4", or "modules:moe_act+mlp".
 void set_recompute(Layout& layout, const std::string& value, const std::string& where) {
   const std::size_t colon = value.find(':');
+  const std::string first = value.substr(0, value.find('+'));
+  if (std::any_of(recomputed_modules.begin(), recomputed_modules.end(),
+                  [&](const auto& one) { return one.first == first; }))
+    throw InputError(where, "recompute=" + value.substr(0, 80) +
+                                ": modules stand behind a name, as in recompute=modules:" + first);
   layout.recompute = named_in(recompute_names, "recompute", value.substr(0, colon), where);
   layout.recompute_layers = 0;
+  layout.recompute_modules = {};
+  if (layout.recompute == Recompute::modules) {
+    if (colon == std::string::npos)
+      throw InputError(where, "recompute=modules needs names, as in modules:moe_act+mla_up_proj");
+    layout.recompute_modules = parse_modules(value.substr(colon + 1), where);
+    return;
+  }
   const bool counts = counts_layers(layout.recompute);
   if (counts != (colon != std::string::npos))
     throw InputError(
@@ -87,6 +100,8 @@ bool set_later_choice(Layout& layout, const std::string& name, const std::string
     layout.host_launches = named_in(graph_names, name, value, where);
   else if (name == "dispatch")
     layout.dispatch = named_in(dispatch_names, name, value, where);
+  else if (name == "experts")
+    layout.hides_experts = named_in(expert_names, name, value, where);
   else if (name == "mtp")
     layout.predictions = number_in(name + "=" + value, name.size() + 1, 0, most_predictions, where);
   else
@@ -174,6 +189,7 @@ void check_sizes(const Layout& layout, const std::string& where) {
 std::string recompute_text(const Layout& layout) {
   std::string text(name_in(recompute_names, layout.recompute));
   if (counts_layers(layout.recompute)) text += ":" + std::to_string(layout.recompute_layers);
+  if (layout.recompute == Recompute::modules) text += ":" + to_text(layout.recompute_modules);
   return text;
 }
 
@@ -257,6 +273,7 @@ std::string to_text(const Layout& layout) {
   if (layout.adds_apart) add("accumulate", name_in(accumulate_names, true));
   if (layout.kernels != usual.kernels) add("kernels", name_in(kernel_names, layout.kernels));
   if (layout.dispatch != usual.dispatch) add("dispatch", name_in(dispatch_names, layout.dispatch));
+  if (layout.hides_experts) add("experts", name_in(expert_names, true));
   if (layout.lora.is_used()) add("lora", lora_text(layout.lora));
   if (layout.lora.frozen != usual.lora.frozen)
     add("frozen", name_in(frozen_formats, layout.lora.frozen));
@@ -279,7 +296,8 @@ struct LayoutFile {
 
 Json schema_of_recompute() {
   return {{"type", "string"},
-          {"pattern", "^(none|selective|full|operations|(block|uniform):[1-9][0-9]*)$"}};
+          {"pattern",
+           "^(none|selective|full|operations|(block|uniform):[1-9][0-9]*|modules:[a-z_+]+)$"}};
 }
 
 Json schema_of_stages() {
@@ -316,6 +334,9 @@ Fields later_fields(LayoutFile& file) {
           {"dispatch", o.dispatch,
            "node: a token goes once to each node where it has experts, and from there to their "
            "GPUs"},
+          choice("experts", o.hides_experts, expert_names,
+                 "beside: with 1f1b, a forward and a backward pass of two micro-batches lie under "
+                 "each other, and what one exchanges with experts under what the other computes"),
           choice("cuda_graphs", o.host_launches, graph_names,
                  "off: the host launches every kernel, and passes wait for it where it is late"),
           Field("mtp", o.predictions,
@@ -340,7 +361,7 @@ Fields fields_of(LayoutFile& file) {
              Field("recompute", file.recompute,
                    "what the backward pass computes again; block:N is N layers of each chunk, "
                    "uniform:N all layers in units of N, operations every second product of each "
-                   "layer and all that is element-wise")
+                   "layer and all that is element-wise, modules:moe_act+mlp these of each layer")
                  .like(schema_of_recompute),
              {"schedule", o.schedule, "order of passes; 1f1b is interleaved with vp above 1"},
              {"context", o.context_by, "how context-parallel ranks come by keys and values"},

@@ -5,6 +5,7 @@
 
 #include "models/training/exchanges_beside.h"
 #include "models/training/expert_exchanges.h"
+#include "models/training/modules_again.h"
 #include "models/training/pass_order.h"
 #include "models/training/stage_costs.h"
 #include "sim/core/cast.h"
@@ -24,7 +25,7 @@ GroupTimes::Busy busy_in_layer(const TrainingStep& step, GroupTimes& groups, Lay
   busy += layout.context_by == ContextBy::ulysses ? groups.busy_directly(context, context_B)
                                                   : groups.busy_in_ring(context, context_B);
   if (!kind.has_experts()) return busy;
-  const double passes = is_recomputed ? 3 : 2;
+  const double passes = is_recomputed || exchanges_again(step, kind).visits_experts ? 3 : 2;
   for (const ExpertExchange& one : expert_exchanges(step, groups.per_node()).all)
     busy += one.out == Operation::alltoall ? groups.busy_directly(one.group, passes * one.sent_B())
                                            : groups.busy_in_ring(one.group, passes * one.sent_B());

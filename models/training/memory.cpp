@@ -16,23 +16,18 @@ constexpr double bytes_per_weight = 2;
 
 // Forward passes of chunks before the first backward pass, the one that follows included.
 int64_t most_in_flight(const Layout& layout, int64_t stage) {
-  const int64_t behind = layout.pipeline - stage;
   const int64_t micro_batches = layout.micro_batches;
-  if (layout.schedule == PipelineSchedule::zbv) return 2 * layout.pipeline;  // on every stage
-  if (layout.chunks > 1)
-    return std::min(2 * (behind - 1) + (layout.chunks - 1) * layout.pipeline + 1,
-                    micro_batches * layout.chunks);
   switch (layout.schedule) {
     case PipelineSchedule::one_f_one_b:
-      return std::min(micro_batches, behind);
+      return std::min(forwards_ahead(layout, stage) + 1, micro_batches * layout.chunks);
     case PipelineSchedule::zb1p:  // gradients of weights stay back by the number of the stage
       return std::min(micro_batches, layout.pipeline);
     case PipelineSchedule::gpipe:
       return micro_batches;
     case PipelineSchedule::dualpipe:
       return layout.pipeline + 1;
-    case PipelineSchedule::zbv:
-      break;
+    case PipelineSchedule::zbv:  // on every stage
+      return 2 * layout.pipeline;
   }
   return 0;
 }
@@ -83,7 +78,7 @@ void for_each_moment(const Layout& layout, int64_t stage, const F& f) {
   }
   const int64_t round = p * layout.chunks;
   const int64_t all = layout.micro_batches * layout.chunks;
-  const int64_t ahead = std::min(2 * (p - stage - 1) + round - p, all);
+  const int64_t ahead = forwards_ahead(layout, stage);
   const auto done = [&](int64_t passes, int64_t chunk) {
     return passes / round * p + std::clamp<int64_t>(passes % round - chunk * p, 0, p);
   };

@@ -87,13 +87,16 @@ class Neighbours {
     each(&Layout::half_gradients, both);
     each(&Layout::overlaps, both);
     each(&Layout::splits_sends, both);
+    each(&Layout::hides_experts, both);
     for (const Recompute what :
          {Recompute::none, Recompute::selective, Recompute::full, Recompute::operations}) {
       Layout layout = given_;
       layout.recompute = what;
       layout.recompute_layers = 0;
+      layout.recompute_modules = {};
       offer(layout);
     }
+    if (given_.recompute == Recompute::none || given_.recompute == Recompute::modules) modules();
     for (const auto& [name, by] : context_names) {
       Layout layout = given_;
       layout.context_by = by;
@@ -115,6 +118,16 @@ class Neighbours {
     }
   }
 
+  // One more of those that are computed again, or one less.
+  void modules() {
+    for (const auto& [name, module] : recomputed_modules) {
+      Layout layout = given_;
+      layout.recompute_modules.set(module, !given_.recompute_modules.has(module));
+      layout.recompute = layout.recompute_modules.are_none() ? Recompute::none : Recompute::modules;
+      offer(layout);
+    }
+  }
+
   // Without what has no meaning in it any more; replicas and micro-batches follow.
   void offer(Layout layout) {
     if (layout.tensor == 1) layout.sequence_parallel = layout.splits_sends = false;
@@ -124,7 +137,10 @@ class Neighbours {
       layout.schedule = PipelineSchedule::one_f_one_b;
     }
     if (layout.zero < 3) layout.keeps_weights = false;
-    if (layout.expert_ranks() == 1) layout.dispatch = Dispatch::direct;
+    if (layout.expert_ranks() == 1) {
+      layout.dispatch = Dispatch::direct;
+      layout.hides_experts = false;
+    }
     if (layout.zero == 0) layout.shard_copies = 1;
     const int64_t of_replica = layout.tensor * layout.pipeline * layout.context;
     if (space_.gpus % of_replica != 0) return;

@@ -21,6 +21,14 @@ class OneWay {
   int64_t all() const { return layout_.micro_batches * layout_.chunks; }
   void forward() { add(Pass::forward, forwards_++, false); }
   void backward() { add(Pass::backward, backwards_++, true); }
+  void both() {
+    add(Pass::backward, backwards_++, true);
+    const PassSlot backward = slots_.back();
+    slots_.pop_back();
+    add(Pass::both, forwards_++, false);
+    slots_.back().backward_chunk = backward.chunk;
+    slots_.back().backward_micro_batch = backward.micro_batch;
+  }
   void inputs() { add(Pass::inputs, backwards_++, true); }
   void weights() { add(Pass::weights, weights_++, true); }
 
@@ -46,8 +54,12 @@ void add_one_f_one_b(const Layout& layout, int64_t rank, std::vector<PassSlot>& 
   const int64_t ahead = forwards_ahead(layout, rank);
   for (int64_t i = 0; i < ahead; ++i) way.forward();
   for (int64_t i = ahead; i < way.all(); ++i) {
-    way.forward();
-    way.backward();
+    if (layout.hides_experts) {
+      way.both();
+    } else {
+      way.forward();
+      way.backward();
+    }
   }
   for (int64_t i = 0; i < ahead; ++i) way.backward();
 }
@@ -238,8 +250,10 @@ int64_t forwards_ahead(const Layout& layout, int64_t rank) {
     default:
       break;
   }
-  return std::min(layout.chunks == 1 ? behind : 2 * behind + (layout.chunks - 1) * layout.pipeline,
-                  all);
+  const int64_t more = layout.hides_experts ? 1 : 0;  // the forward pass of the first pair
+  return std::min(
+      more + (layout.chunks == 1 ? behind : 2 * behind + (layout.chunks - 1) * layout.pipeline),
+      all);
 }
 
 int64_t ways_of(const Layout& layout) { return is_two_way(layout) ? 2 : 1; }

@@ -164,10 +164,13 @@ class Player {
         break;
     }
     const ChunkWork& other = work_of(r, slot.backward_chunk);
-    const Duration all = slowed(work.forward, factor) + backward(other);
-    const Duration expert = work.forward.expert + other.inputs.expert + other.weights.expert;
-    const Duration compute = all - work.forward.rest - other.inputs.rest - other.weights.rest;
-    return all - std::min(expert, compute);
+    // Exchanges of experts of one lie under the computing of the other.
+    const Duration there = slowed(work.forward, factor);
+    const Duration back = backward(other);
+    const Duration back_expert = other.inputs.expert + other.weights.expert;
+    return there + back -
+           std::min(work.forward.expert, back - other.inputs.rest - other.weights.rest) -
+           std::min(back_expert, there - work.forward.rest);
   }
   double factor_of(int64_t r, std::size_t replica) const {
     return work_.slowness ? work_.slowness(r, static_cast<int64_t>(replica)) : 1;

@@ -126,6 +126,11 @@ struct Transformer {
   int64_t norm_parameters() const;  // of one norm of the hidden state
   // Norms of a layer beside the first one of each of its parts.
   double more_norms(LayerKind kind) const;
+  // Norms before attention and before what follows it; one where both have the same input.
+  double norms_before(LayerKind kind) const {
+    if (kind.mixing == Mixing::none || kind.mlp == Mlp::none) return 1;
+    return parallel && layer_norms == 1 ? 1 : 2;
+  }
   int64_t expert_input() const { return experts && experts->input > 0 ? experts->input : hidden; }
 };
 

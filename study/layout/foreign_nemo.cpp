@@ -42,6 +42,10 @@ class NemoReader : public MegatronReader {
       set_batches_of_factory();
     else
       set_batches();
+    NemoNames beside = in_nemo("overlap_moe_expert_parallel_comm");
+    beside.insert(beside.end(),
+                  {"comm_overlap.overlap_moe_expert_parallel_comm", "moe_a2a_overlap"});
+    hide_experts(beside);
     return found_;
   }
 

@@ -66,6 +66,12 @@ class ForeignReader {
           name, "is " + std::to_string(whole) + ", which does not divide by " + std::to_string(by));
     return whole / by;
   }
+  // Whether exchanges of experts lie under another micro-batch, where that is modelled.
+  void hide_experts(const SettingNames& names) {
+    Layout paired = found_.layout;
+    paired.hides_experts = flag(names);
+    if (hidden_experts_misfit(model_, paired).empty()) found_.layout = paired;
+  }
   void check_size() const { check_sizes(found_.layout, settings_.file()); }
   int64_t replicas(int64_t in_file = 0) {
     check_size();

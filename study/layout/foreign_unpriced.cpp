@@ -106,7 +106,8 @@ void note_size(const FlatSettings& settings, std::initializer_list<const char*> 
 
 void note_unpriced(const FlatSettings& settings, const Transformer& model, ForeignLayout& found) {
   for (const auto& setting : settings.values())
-    if (const char* sentence = sentence_on(setting.first, setting.second); sentence != nullptr)
+    if (const char* sentence = sentence_on(setting.first, setting.second);
+        sentence != nullptr && !(sentence == alone && found.layout.hides_experts))
       found.notes.push_back(setting.first + " " + sentence);
   note_size(settings,
             {"num-layers", "num_layers", "model.num_layers", "language_model.num_layers",

@@ -142,11 +142,15 @@ std::vector<Saving> possible_savings(const Layout& layout) {
   if (layout.keeps_scores)
     add("attention=flash", [](Layout& l) {
       l.keeps_scores = false;
-      if (l.recompute == Recompute::selective) l.recompute = Recompute::none;
+      l.recompute_modules.set(RecomputedModule::core_attn, false);
+      if (l.recompute == Recompute::selective ||
+          (l.recompute == Recompute::modules && l.recompute_modules.are_none()))
+        l.recompute = Recompute::none;
     });
   add("recompute=full", [](Layout& l) {
     l.recompute = Recompute::full;
     l.recompute_layers = 0;
+    l.recompute_modules = {};
   });
   add("sp", [](Layout& l) {
     l.sequence_parallel = true;

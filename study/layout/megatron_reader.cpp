@@ -132,21 +132,44 @@ void MegatronReader::exchange_context(const SettingNames& names) {
                    unknown_name("exchange that is modelled", kind, {"p2p", "all_gather", "a2a"}));
 }
 
+// Modules that the model does not have are nothing to compute again.
 void MegatronReader::recompute_some(const SettingNames& modules) {
   Layout& layout = found_.layout;
   const auto all = settings_.list(name_of(modules)).value_or(SettingNames{"core_attn"});
   std::string others;
+  Layout chosen = layout;
+  for (const auto& [name, module] : recomputed_modules) {
+    if (std::find(all.begin(), all.end(), name) == all.end()) continue;
+    Layout one = layout;
+    one.recompute = chosen.recompute = Recompute::modules;
+    one.recompute_modules.set(module);
+    if (modules_misfit(model_, one).empty()) chosen.recompute_modules.set(module);
+  }
+  if (chosen.recomputes(RecomputedModule::moe))
+    for (const RecomputedModule part :
+         {RecomputedModule::moe_act, RecomputedModule::shared_experts})
+      chosen.recompute_modules.set(part, false);
   for (const std::string& module : all)
-    if (module != "core_attn") others += (others.empty() ? "" : ", ") + module;
-  if (layout.keeps_scores && std::find(all.begin(), all.end(), "core_attn") != all.end())
-    layout.recompute = Recompute::selective;
+    if (std::none_of(recomputed_modules.begin(), recomputed_modules.end(),
+                     [&](const auto& one) { return one.first == module; }))
+      others += (others.empty() ? "" : ", ") + module;
   if (!others.empty())
     found_.notes.push_back("recomputation of " + others +
                            " alone is not priced: it is not computed again, and memory is "
                            "overestimated");
-  else if (!layout.keeps_scores)
+  RecomputedModules only_scores;
+  only_scores.set(RecomputedModule::core_attn);
+  if (chosen.recompute_modules == only_scores) {
+    layout.recompute = Recompute::selective;
+  } else if (!chosen.recompute_modules.are_none()) {
+    layout.recompute = Recompute::modules;
+    layout.recompute_modules = chosen.recompute_modules;
+  } else if (others.empty()) {
     found_.notes.emplace_back(
-        "selective recomputation has no effect: attention is taken to be fused");
+        layout.keeps_scores
+            ? "selective recomputation has no effect: the model has no such modules"
+            : "selective recomputation has no effect: attention is taken to be fused");
+  }
 }
 
 void MegatronReader::recompute(const RecomputeNames& names) {
