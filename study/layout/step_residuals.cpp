@@ -10,6 +10,7 @@ namespace sgdsim {
 namespace {
 
 constexpr double one_in_twenty = 0.05;
+constexpr std::size_t least_of_source = 2;  // steps
 
 struct Weighed {
   double ratio = 1;
@@ -67,6 +68,8 @@ StepResiduals residuals_of(std::span<const CaseFile> cases, bool plays, StepClas
   std::map<std::string, std::vector<double>> sources;  // by suite: a source may have several cases
   for (const CaseFile& file : cases)
     for (const double ratio : ratios_of(file, kind)) sources[file.suite].push_back(ratio);
+  // One run says how far off that run was, and nothing of others of its kind.
+  std::erase_if(sources, [](const auto& source) { return source.second.size() < least_of_source; });
   std::vector<Weighed> steps;
   for (const auto& [suite, ratios] : sources)
     for (const double ratio : ratios)
