@@ -100,6 +100,23 @@ TEST_CASE("failure logs: disorder") {
   CHECK(record.notes[0].find("1 failures of units that were down already") == 0);
 }
 
+// What fails within an outage may lengthen it: from the first failure until the last is back.
+TEST_CASE("failure logs: overlapping outages are one, and a row said twice is one failure") {
+  const FailureRecord joined =
+      read(head + "100,n,x,200\n150,n,x,600\n160,n,x,300\n700,n,x,800\n", scope(1, "0", "1000"));
+  CHECK(joined.failures.size() == 2);
+  CHECK(joined.seen_unit_s == 100 + 100 + 200);
+  REQUIRE(joined.outages.size() == 2);
+  CHECK(joined.outages[0].length_s == 500);
+  CHECK(joined.outages[1].length_s == 100);
+  const FailureRecord twice =
+      read("time,unit,cause\n100,n,x\n100,n,x\n100,n,y\n100,m,x\n400,n,x\n", scope(2, "0", "1000"));
+  CHECK(twice.failures.size() == 3);
+  for (const FailureSpell& spell : twice.spells) CHECK(spell.length_s > 0);
+  REQUIRE(twice.notes.size() == 1);
+  CHECK(twice.notes[0].find("2 failures of a unit at the moment of its last one") == 0);
+}
+
 // Ten failures ten seconds apart are a rate of one in ten seconds, and not ten in ninety.
 TEST_CASE("failure logs: without a beginning and an end") {
   std::string rows = "time,cause\n";
@@ -124,11 +141,12 @@ TEST_CASE("failure logs: jobs of Acme") {
       "01:09:04+08:00,2693,13,21544.0\n"
       "3,u,1,0,128,Other,FAILED,,2023-03-01 00:24:11+08:00,2023-03-01 00:24:12+08:00,1,13,0\n"
       "4,u,1,1,128,Other,NODE_FAIL,,2023-03-01 00:24:11+08:00,2023-03-01 00:24:21+08:00,1,13,0\n"
-      "5,u,1,8,128,Other,CANCELLED,,,,1,13,0\n";
+      "5,u,1,8,128,Other,CANCELLED,,,,1,13,0\n"
+      "6,u,1,8,128,Other,TIMEOUT,,2023-03-01 00:24:11+08:00,2023-03-01 00:24:11+08:00,0,13,0\n";
   const FailureRecord nodes = read(rows, {});
   CHECK(nodes.causes == std::vector<std::string>{"failed", "node_fail"});
   CHECK(nodes.seen_unit_s == 2 * 117 + 2693 + 10);
-  CHECK(nodes.spells.size() == 3);
+  CHECK(nodes.spells.size() == 4);
   CHECK(nodes.length_s == 50 * 60 + 10);
   CHECK(nodes.notes.size() == 3);
   FailureScope gpus;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "models/goodput/gamma.h"
+
 namespace sgdsim::goodput {
 
 // The finalizer of SplitMix64.
@@ -35,6 +37,10 @@ class Draws {
   double exponential(double mean) { return -mean * std::log(uniform()); }
   double weibull(double scale, double shape) {
     return scale * std::pow(-std::log(uniform()), 1 / shape);
+  }
+  // Until the first failure of a unit that has run, failed and been replaced for long.
+  double first_of_weibull(double scale, double shape) {
+    return scale * std::pow(gamma_above_at(1 / shape, uniform()), 1 / shape);
   }
 
  private:

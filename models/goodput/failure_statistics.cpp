@@ -6,42 +6,12 @@
 #include <functional>
 #include <numeric>
 
+#include "models/goodput/gamma.h"
+
 namespace sgdsim::goodput {
 namespace {
 
 constexpr double level = 0.05;  // of intervals
-
-// By its series below, and by its continued fraction above (Abramowitz and Stegun 6.5.29, 6.5.31).
-double gamma_by_series(double a, double x) {
-  double term = 1 / a;
-  double sum = term;
-  for (double n = a + 1; term > sum * 1e-17; ++n) sum += term *= x / n;
-  return sum * std::exp(a * std::log(x) - x - std::lgamma(a));
-}
-double gamma_above_by_fraction(double a, double x) {
-  constexpr double tiny = 1e-300;
-  double b = x + 1 - a;
-  double c = 1 / tiny;
-  double d = 1 / b;
-  double value = d;
-  for (double n = 1; n < 100'000; ++n) {
-    const double factor = -n * (n - a);
-    b += 2;
-    d = factor * d + b;
-    c = b + factor / c;
-    if (std::abs(d) < tiny) d = tiny;
-    if (std::abs(c) < tiny) c = tiny;
-    d = 1 / d;
-    value *= d * c;
-    if (std::abs(d * c - 1) < 1e-16) break;
-  }
-  return value * std::exp(a * std::log(x) - x - std::lgamma(a));
-}
-// 1 - gamma_below, without losing small ones.
-double gamma_above(double a, double x) {
-  if (x <= 0) return 1;
-  return x < a + 1 ? 1 - gamma_by_series(a, x) : gamma_above_by_fraction(a, x);
-}
 
 // Where a growing function crosses zero, between both ends.
 double root_of(double low, double high, const std::function<double(double)>& grows) {
@@ -116,11 +86,6 @@ constexpr double least_shape = 0.01;
 constexpr double most_shape = 100;
 
 }  // namespace
-
-double gamma_below(double shape, double x) {
-  if (x <= 0) return 0;
-  return x < shape + 1 ? gamma_by_series(shape, x) : 1 - gamma_above_by_fraction(shape, x);
-}
 
 double chance_of_at_least(int64_t events, double mean) {
   return events <= 0 ? 1 : gamma_below(static_cast<double>(events), mean);

@@ -10,8 +10,6 @@
 
 namespace sgdsim::goodput {
 
-// The part of a gamma distribution of this shape and mean `shape` that lies below x.
-double gamma_below(double shape, double x);
 // Chance of at least so many events where `mean` are expected.
 double chance_of_at_least(int64_t events, double mean);
 // Chance that chi-square with so many degrees of freedom is larger.

@@ -51,8 +51,8 @@ struct Cause {
   std::string name;
   Effect effect = Effect::stop;
   // How often: the mean time between two of one unit, and how many units there are. A Weibull law
-  // (shape other than 1) starts again at each failure of a unit; `at` is a record in place of a
-  // law.
+  // (shape other than 1) starts again at each failure of a unit, and units have run for long when
+  // the job begins, so that as many fail at any time; `at` is a record in place of a law.
   double mean_s = never_s;
   int64_t units = 1;
   double shape = 1;

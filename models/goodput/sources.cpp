@@ -40,7 +40,7 @@ Sources::Sources(const std::vector<Cause>& causes, bool recorded, uint64_t seed,
       scales_s_.resize(causes.size());
       scales_s_[number] = scale_s;
       const double part = std::min(1., worth_a_look / static_cast<double>(cause.units));
-      units_.push_back({number, 2, scale_s * std::pow(part, 1 / cause.shape)});
+      units_.push_back({number, 2, cause.mean_s * part});
     }
   }
   if (given_) add({0, causes.size(), Draws(seed, run, key_of("given failures")), 0, true});
@@ -66,7 +66,8 @@ void Sources::look_until(double until_s) {
   seen_ = to_ps(seen_s_);
   for (Units& units : units_) {
     const double shape = causes_[units.cause].shape;
-    const double least = std::exp(-std::pow(seen_s_ / scales_s_[units.cause], shape)) - draw_margin;
+    const double least =
+        gamma_above(1 / shape, std::pow(seen_s_ / scales_s_[units.cause], shape)) - draw_margin;
     add_units(units, seen_ < never_ ? least : -1);
   }
 }
@@ -103,7 +104,9 @@ void Sources::wind(Clock& clock) const {
   } else if (cause.shape == 1) {
     clock.at += to_ps(clock.draws.exponential(cause.mean_s / static_cast<double>(cause.units)));
   } else {
-    clock.at += to_ps(clock.draws.weibull(scales_s_[clock.cause], cause.shape));
+    const double scale = scales_s_[clock.cause];
+    clock.at += to_ps(before == 0 ? clock.draws.first_of_weibull(scale, cause.shape)
+                                  : clock.draws.weibull(scale, cause.shape));
   }
 }
 

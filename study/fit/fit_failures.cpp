@@ -294,7 +294,10 @@ Json file_of(const FailureFit& fit) {
   for (const CauseFit& cause : fit.causes) {
     Json one = {{"name", cause.name}, {"unit", record.unit}, {"events", cause.failures}};
     if (has_own_law(fit, cause)) one["law"] = {{"weibull", cause.law->shape}};
-    if (cause.down_mean_s) one["repair"] = rounded(*cause.down_mean_s, 6) + " s";
+    if (cause.down_mean_s) {  // the job goes on elsewhere
+      one["repair"] = rounded(*cause.down_mean_s, 6) + " s";
+      one["restart"] = "new_node";
+    }
     json["causes"].push_back(std::move(one));
   }
   return json;

@@ -92,13 +92,6 @@ void print_advice(std::ostream& out, const GoodputQuestion& question, const Good
   }
 }
 
-// Units that were new at the start have failed more often, or less, than in the long run.
-bool has_memory(const goodput::Plan& plan) {
-  return std::any_of(plan.causes.begin(), plan.causes.end(), [](const goodput::Cause& cause) {
-    return cause.effect == goodput::Effect::stop && cause.shape != 1;
-  });
-}
-
 void print_cost(std::ostream& out, const CostAnswer& cost) {
   out << "cost        " << rounded(cost.gpu_hours, 3) << " GPU-hours";
   if (cost.money) out << ", " << rounded(*cost.money, 3) << " in the unit of prices";
@@ -128,9 +121,8 @@ void print(std::ostream& out, const GoodputQuestion& question, const GoodputAnsw
   out << "productive  " << part_text(answer.runs.productive()) << " of the time (ETTR)\n";
   out << "failures    " << rounded(answer.runs.failures, 3) << " that stop the job";
   if (answer.mean_to_stop_s < goodput::never_s)
-    out << ", one every " << span_text(answer.mean_to_stop_s)
-        << (has_memory(question.plan) ? " in the long run (" : " (") << question.source.name << ": "
-        << rounded(answer.per_node_day, 3) << " per node and day)";
+    out << ", one every " << span_text(answer.mean_to_stop_s) << " (" << question.source.name
+        << ": " << rounded(answer.per_node_day, 3) << " per node and day)";
   out << '\n';
   print_advice(out, question, answer);
   print_cost(out, answer.cost);

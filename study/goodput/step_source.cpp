@@ -126,7 +126,8 @@ LayoutStep layout_of(Object& fields) {
   const ForeignLayout given = load_layout(text.text(), text.where(), {}, model);
   const Value said = fields.at("cluster");
   const bool is_named = said.json().is_string();
-  const std::string file = is_named ? beside(said.file(), said.text()) : said.file();
+  const std::string file =
+      is_named ? place_beside(said, shipped_cluster(said.text()).has_value()) : said.file();
   Json cluster = is_named ? cluster_document(file).root().json() : said.json();
   add_usual_reach(cluster);
   const Value read(cluster, file, is_named ? "" : said.path());

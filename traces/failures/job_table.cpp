@@ -13,8 +13,9 @@ namespace sgdsim {
 namespace {
 
 constexpr std::array needed = {"node_num", "gpu_num", "state", "start_time", "end_time"};
-// Ends that say nothing against the machine.
-constexpr std::array harmless = {"completed", "cancelled", "preempted", "running", "suspended"};
+// Ends that say nothing against the machine; a job that reached its time limit ran until then.
+constexpr std::array harmless = {"completed", "cancelled", "preempted",
+                                 "running",   "suspended", "timeout"};
 
 class JobTable {
  public:

@@ -124,12 +124,16 @@ double TimeStamps::read(std::string_view text, const std::string& where) {
     first_where_ = where;
     first_ = stamp.kind;
   }
+  constexpr const char* like[] = {"in seconds, as 1767225600",
+                                  "without one, as 2026-01-01 00:00:00",
+                                  "with one, as 2026-01-01T00:00:00Z"};
   constexpr const char* kinds[] = {"is in seconds", "has no time zone", "has a time zone"};
   if (stamp.kind != first_)
     throw InputError(where, "\"" + std::string(text.substr(0, 60)) + "\" " +
                                 kinds[static_cast<int>(stamp.kind)] + ", and the moment at " +
                                 first_where_ + " " + kinds[static_cast<int>(first_)] +
-                                ": they cannot be compared");
+                                ": they cannot be compared; write it " +
+                                like[static_cast<int>(first_)]);
   return stamp.s;
 }
 

@@ -64,6 +64,8 @@ class UnitLog {
       record_.seen_unit_s = record_.unit_count * (*until_s_ - *since_s_) - down_s_;
     writer_.note_left_out(while_down_,
                           "failures of units that were down already belong to the first");
+    writer_.note_left_out(repeated_,
+                          "failures of a unit at the moment of its last one are that one");
     writer_.see(*since_s_, *until_s_);
     writer_.finish();
     return std::move(record_);
@@ -152,9 +154,15 @@ class UnitLog {
       double& from_s = place->second;
       if (failure.at_s < from_s) {
         ++while_down_;
-        from_s = std::max(from_s, back_s);
+        lengthen(failure, from_s, back_s);
         return;
       }
+      const auto [last, is_first] = last_failures_.try_emplace(failure.unit, Last{});
+      if (!is_first && last->second.at_s == failure.at_s) {
+        ++repeated_;
+        return;
+      }
+      last->second = {failure.at_s, record_.outages.size(), failure.down_until_s.has_value()};
       FailureRecord::Unit& unit = writer_.unit(failure.unit);
       ++unit.failures;
       unit.seen_s += failure.at_s - from_s;
@@ -165,6 +173,16 @@ class UnitLog {
     down_s_ += back_s - failure.at_s;
     if (failure.down_until_s)
       record_.outages.push_back({failure.cause, *failure.down_until_s - failure.at_s});
+  }
+  // A failure while a unit is down may keep it down for longer, which is one outage.
+  void lengthen(const Failure& failure, double& from_s, double back_s) {
+    const auto last = last_failures_.find(failure.unit);
+    if (last != last_failures_.end() && last->second.is_known && failure.down_until_s) {
+      auto& outage = record_.outages[last->second.outage];
+      outage.length_s = std::max(outage.length_s, *failure.down_until_s - last->second.at_s);
+    }
+    down_s_ += std::max(0., back_s - from_s);
+    from_s = std::max(from_s, back_s);
   }
   void end_units() {
     const auto named = static_cast<double>(running_.size());
@@ -192,8 +210,15 @@ class UnitLog {
   std::optional<double> since_s_;
   std::optional<double> until_s_;
   std::map<std::string, double> running_;  // units that have failed, and since when they run
+  struct Last {
+    double at_s = 0;
+    std::size_t outage = 0;  // among those of the record
+    bool is_known = false;   // whether it has one
+  };
+  std::map<std::string, Last> last_failures_;  // of units
   double down_s_ = 0;
   int64_t while_down_ = 0;
+  int64_t repeated_ = 0;
 };
 
 }  // namespace

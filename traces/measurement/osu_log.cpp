@@ -151,6 +151,8 @@ class OsuReader {
   // "# Size  Overall(us)  Compute(us)  Pure Comm.(us)", "# [ pairs: 4 ] [ window size: 64 ]",
   // "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)".
   void comment() {
+    if (std::find(words_.begin(), words_.end(), "#repetitions") != words_.end())
+      throw InputError(text_.file, "has columns of Intel's MPI Benchmarks, which imb-log reads");
     std::vector<std::string_view> buffers;
     for (std::size_t i = 2; i < words_.size(); ++i)
       if (words_[i - 2] == "on" && words_[i].starts_with('(') && words_[i].ends_with(')'))

@@ -24,6 +24,7 @@ Measurement sgdsim_json(const MeasuredText& text);
 Measurement nccl_tests_json(const MeasuredText& text);
 Measurement rccl_tests_json(const MeasuredText& text);
 Measurement osu_log(const MeasuredText& text);
+Measurement imb_log(const MeasuredText& text);
 Measurement perftest_log(const MeasuredText& text);
 Measurement nccl_tests_log(const MeasuredText& text);
 Measurement nccl_inspector(const MeasuredText& text);
@@ -35,12 +36,13 @@ bool is_sgdsim_json(std::string_view text);
 bool is_nccl_tests_json(std::string_view text);
 bool is_rccl_tests_json(std::string_view text);
 bool is_osu_log(std::string_view text);
+bool is_imb_log(std::string_view text);
 bool is_perftest_log(std::string_view text);
 bool is_nccl_tests_log(std::string_view text);
 bool is_nccl_inspector(std::string_view text);
 bool is_flight_recorder(std::string_view text);
 
-inline constexpr std::array<MeasurementFormat, 8> measurement_formats{{
+inline constexpr std::array<MeasurementFormat, 9> measurement_formats{{
     {"sgdsim-json", "What sgdsim-calibrate writes: sgdsim/measurement/1",
      "tests/data/measurement.json", is_sgdsim_json, sgdsim_json},
     {"nccl-inspector", "NCCL's Inspector plug-in, one file a process: give all of them",
@@ -53,6 +55,7 @@ inline constexpr std::array<MeasurementFormat, 8> measurement_formats{{
     {"rccl-tests-json", "rccl-tests, one JSON object a line", "tests/data/rccl_tests.jsonl",
      is_rccl_tests_json, rccl_tests_json},
     {"osu-log", "OSU micro-benchmarks", "tests/data/osu_allreduce.log", is_osu_log, osu_log},
+    {"imb-log", "Intel MPI Benchmarks", "tests/data/imb.log", is_imb_log, imb_log},
     {"perftest-log", "perftest: ib_write_bw, ib_send_lat and their likes",
      "tests/data/perftest_write_bw.log", is_perftest_log, perftest_log},
     {"nccl-tests-log", "The tables that nccl-tests and rccl-tests print",

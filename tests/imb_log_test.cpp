@@ -1,0 +1,76 @@
+// Logs of Intel's MPI Benchmarks, on invented rows.
+#include <doctest/doctest.h>
+
+#include "sim/core/error.h"
+#include "tests/repository.h"
+#include "tests/run_program.h"
+#include "tests/texts.h"
+#include "traces/measurement/registry.h"
+
+namespace sgdsim {
+namespace {
+
+const std::string imb_title = "# Benchmarking Allreduce \n# #processes = 4 \n";
+const std::string imb_columns =
+    "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n";
+
+MeasuredText imb_text(const std::string& text) { return {text, "some.log", {}, ""}; }
+
+}  // namespace
+
+TEST_CASE("IMB: each benchmark and number of processes is a series of its own") {
+  const Measurement read =
+      read_measurement(imb_text(read_text(SGDSIM_SOURCE_DIR "/tests/data/imb.log")));
+  REQUIRE(read.series.size() == 4);
+  const auto series = [&](const std::string& operation, int ranks) -> const Series& {
+    for (const Series& one : read.series)
+      if (one.operation == operation && one.ranks == ranks) return one;
+    FAIL("no such series");
+    return read.series.front();
+  };
+  CHECK(series("copy", 2).is_of_messages);
+  CHECK(series("copy", 2).points.at(0).time == Duration::ns(2500));
+  CHECK(series("allreduce", 2).points.size() == 2);  // no bytes are no point
+  CHECK(series("allreduce", 4).points.at(1).time == Duration::us(203));
+  // 1,024 bytes of each of four.
+  CHECK(series("allgather", 4).points.at(0).size == Bytes(4096));
+  CHECK(has_note(read, "benchmarks of other patterns were left out: Barrier"));
+}
+
+TEST_CASE("IMB: non-blocking collectives, launchers, broken rows") {
+  const Measurement pure = read_measurement(imb_text(
+      "# Benchmarking Iallreduce\n# #processes = 8\n #bytes #repetitions t_ovrl[usec] t_pure[usec] "
+      "t_CPU[usec] overlap[%]\n 1024 1000 9.00 5.00 6.00 33.00\n"));
+  REQUIRE(pure.series.size() == 1);
+  CHECK(pure.series[0].operation == "allreduce");
+  CHECK(pure.series[0].ranks == 8);
+  CHECK(pure.series[0].note == "Iallreduce");
+  CHECK(pure.series[0].points.at(0).time == Duration::us(5));
+  const Measurement launched = read_measurement(
+      imb_text("0: # Benchmarking Bcast\n0: # #processes = 4\n0: #bytes #repetitions t_min[usec] "
+               "t_max[usec] t_avg[usec]\n0: 64 1000 1.00 3.00 2.00\n"));
+  CHECK(launched.series.at(0).operation == "broadcast");
+  CHECK(launched.series[0].points.at(0).time == Duration::us(2));
+  const Measurement broken =
+      read_measurement(imb_text(imb_title + imb_columns +
+                                " 64 1000 1.00 3.00 2.00\n 128 1000 x\n 256 1000 1.00 "
+                                "3.00 2.5"));
+  CHECK(broken.series.at(0).points.size() == 1);
+  CHECK(has_note(broken, "2 "));
+  CHECK_THROWS_AS(read_measurement(imb_text(imb_title + imb_columns)), InputError);
+  // Columns without a benchmark are nobody's.
+  CHECK_THROWS_AS(read_measurement(imb_text(imb_columns + " 64 1000 1.00 3.00 2.00\n")),
+                  InputError);
+}
+
+TEST_CASE("IMB: no other reader takes such columns for its own") {
+  const Temporary log(Temporary::Kind::file, imb_title + imb_columns + " 64 1000 1.00 3.00 2.00\n");
+  const Ran osu =
+      call_sgdsim({"import", "osu-log", log.name(), "--ranks", "4", "--operation", "allreduce"});
+  CHECK(osu.exit_code == 2);
+  CHECK(osu.log.find("which imb-log reads") != std::string::npos);
+  CHECK(call_sgdsim({"fit", "tests/data/imb.log", "--op", "allreduce", "--ranks", "4"}).exit_code ==
+        0);
+}
+
+}  // namespace sgdsim
