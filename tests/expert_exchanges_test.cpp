@@ -251,8 +251,13 @@ TEST_CASE("experts by nodes: the word of a layout") {
   Transformer model = with_experts({.count = 24, .per_token = 2, .width = 512});
   CHECK_THROWS_WITH_AS(expert_exchanges({model, uneven, 2048, gpu, Precision::bf16}, 8),
                        doctest::Contains("ep x etp = 12 does not go into nodes of 8; say "
-                                         "dispatch=direct"),
+                                         "dispatch=direct, or ep4"),
                        UnfitGroup);
+  // All of them in one node fit, however many it has.
+  const Layout rack = parse_layout("dp24 ep12 dispatch=node", "");
+  const auto [across, inside] = expert_exchanges({model, rack, 2048, gpu, Precision::bf16}, 72).all;
+  CHECK(across.sent_B() == 0);
+  CHECK(inside.group.size == 12);
 }
 
 TEST_CASE("experts by nodes: in a search, beside a layout, and asked of the program") {
@@ -272,6 +277,11 @@ TEST_CASE("experts by nodes: in a search, beside a layout, and asked of the prog
   CHECK(all.find("ep1") == std::string::npos);
   const Json plain = Json::parse(ask({}));
   CHECK(Json::parse(all)["candidates"] == plain["candidates"]);
+  CHECK(ask({"--with", "recompute=modules:moe_act"}).find("recompute=modules:moe_act") !=
+        std::string::npos);
+  CHECK(call_sgdsim({"layout", "llama3.1_8b", "--cluster", "400gbe_2x8", "--with",
+                     "dispatch=node experts=beside"})
+            .log.find("the model has no experts") != std::string::npos);
   CHECK(ask({"--near", "pp2 cp2 ep8 dp8 mbs1 ga32 zero1"}).find("dispatch=node") !=
         std::string::npos);
 }

@@ -296,6 +296,23 @@ TEST_CASE("modules again: programs that say which") {
     CHECK(to_text(read(flags + modules, model).layout) == start + words);
   }
   CHECK(has_note(read(flags + "mlp", "qwen3_30b_a3b"), "selective recomputation has no effect"));
+  CHECK(has_note(read(flags + "moe", "llama3.1_8b"), "the model has no such modules"));
+  CHECK(has_note(read(flags + "core_attn", "llama3.1_8b"), "attention is taken to be fused"));
+  // As tests of Megatron-LM write a list, and as tables of Megatron-Bridge's benchmarks have it.
+  const std::string listed =
+      "MODEL_ARGS:\n  --pipeline-model-parallel-size: 2\n  --recompute-granularity: selective\n"
+      "  --recompute-modules: \"[layernorm mla_up_proj]\"\n";
+  const ForeignLayout tested = foreign_layout(FlatSettings::read(listed, "f.yaml"), {.given = 16},
+                                              load_model("deepseek_v3"));
+  CHECK(to_text(tested.layout).find("modules:layernorm+mla_up_proj") != std::string::npos);
+  const std::string table =
+      "from dataclasses import replace\n\nBASE = WorkloadBaseConfig(\n    num_gpus=16,\n"
+      "    pipeline_model_parallel_size=2,\n    pp_layout=\"Et*30|t*31L\",\n"
+      "    recompute_modules=[\"mla_up_proj\", \"mlp\"],\n)\n";
+  const std::string words = to_text(read(table, "deepseek_v3").layout);
+  INFO(words);
+  CHECK(words.find("recompute=modules:mla_up_proj+mlp") != std::string::npos);
+  CHECK(words.find("stages=30+31") != std::string::npos);
   CHECK(
       has_note(read(flags + "mlp gdn", "llama3.1_8b"), "recomputation of gdn alone is not priced"));
   CHECK(to_text(read("model:\n  pipeline_model_parallel_size: 2\n  micro_batch_size: 1\n"

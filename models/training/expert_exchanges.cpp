@@ -67,6 +67,29 @@ double tokens_B(const TrainingStep& step, double value_B) {
   return rank_tokens(step) / real(step.layout.tensor) * real(step.model.expert_input()) * value_B;
 }
 
+// Each node has as many of the ranks that have all experts together; all GPUs may be in one.
+bool fits_nodes(const Layout& layout, int64_t expert, int64_t per_node) {
+  const int64_t parts = layout.expert_tensor;
+  const int64_t ranks = expert * parts;
+  if (layout.gpus() <= per_node) return true;
+  const int64_t of_node = std::min(ranks, per_node);
+  return (ranks > per_node ? ranks % per_node == 0 : per_node % ranks == 0) &&
+         (of_node % parts == 0 || parts % of_node == 0);
+}
+
+[[noreturn]] void refuse(const Layout& layout, const Experts& experts, int64_t per_node) {
+  int64_t near = layout.expert - 1;
+  while (near > 1 && (experts.count % near != 0 || layout.expert % near != 0 ||
+                      !fits_nodes(layout, near, per_node)))
+    --near;
+  throw UnfitGroup("layout",
+                   "dispatch=node needs nodes of which each has as many of the ranks of "
+                   "all experts: ep x etp = " +
+                       std::to_string(layout.expert_ranks()) + " does not go into nodes of " +
+                       std::to_string(per_node) + "; say dispatch=direct" +
+                       (near > 1 ? ", or ep" + std::to_string(near) : ""));
+}
+
 ExpertExchanges exchanges_by_nodes(const TrainingStep& step, int64_t per_node, double out_B,
                                    double back_B) {
   const Layout& layout = step.layout;
@@ -74,13 +97,7 @@ ExpertExchanges exchanges_by_nodes(const TrainingStep& step, int64_t per_node, d
   const int64_t ranks = layout.expert_ranks();
   const int64_t of_node = std::min(ranks, per_node);
   const int64_t parts = layout.expert_tensor;
-  const bool fits = ranks > per_node ? ranks % per_node == 0 : per_node % ranks == 0;
-  if (!fits || (of_node % parts != 0 && parts % of_node != 0))
-    throw UnfitGroup("layout",
-                     "dispatch=node needs nodes of which each has as many of the ranks "
-                     "of all experts: ep x etp = " +
-                         std::to_string(ranks) + " does not go into nodes of " +
-                         std::to_string(per_node) + "; say dispatch=direct, or other numbers");
+  if (!fits_nodes(layout, layout.expert, per_node)) refuse(layout, experts, per_node);
   const int64_t nodes = ranks / of_node;
   const double visited_ranks = real(parts) * visited_parts(experts, layout.expert);
   const double visited_nodes = parts > of_node

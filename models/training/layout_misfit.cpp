@@ -259,7 +259,8 @@ std::string hidden_experts_misfit(const Transformer& model, const Layout& layout
   const std::string word = "experts=beside";
   if (!layout.hides_experts) return "";
   if (!model.experts) return "the model has no experts that " + word + " could hide; leave it out";
-  if (layout.expert_ranks() == 1) return idle_beside(word, "ep1");
+  if (layout.expert == 1) return idle_beside(word, "ep1");
+  if (layout.pipeline == 1 && layout.micro_batches == 1) return idle_beside(word, "ga1");
   if (layout.schedule != PipelineSchedule::one_f_one_b)
     return word + " pairs passes of schedule=1f1b" +
            (layout.schedule == PipelineSchedule::dualpipe

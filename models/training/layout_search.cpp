@@ -15,13 +15,17 @@ namespace {
 // With sizes of the groups set: the choices that remain.
 void for_each_choice(const Transformer& model, const LayoutSpace& space, Layout layout,
                      const std::function<void(const Layout&)>& f) {
-  // No rule parts layouts that compute everything again from those that compute nothing again.
-  layout.recompute = Recompute::none;
+  // No rule parts layouts that compute everything again from those that compute nothing again, or
+  // modules.
+  const Recompute least =
+      space.base.recompute == Recompute::modules ? Recompute::modules : Recompute::none;
+  layout.recompute = least;
   for (layout.zero = 0; layout.zero <= 3; ++layout.zero) {
     if (!misfit_of(model, layout, space.sequence).empty()) continue;
-    for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+    for (const Recompute recompute : {least, Recompute::full}) {
       Layout chosen = layout;
       chosen.recompute = recompute;
+      if (recompute == Recompute::full) chosen.recompute_modules = {};
       if (can_do(space.program, chosen)) f(chosen);
     }
   }
@@ -41,11 +45,14 @@ void for_each_inner(const Transformer& model, const LayoutSpace& space, Layout l
         if (of_replica % b != 0 || of_replica / b > most_micro_batches) continue;
         layout.chunks = v;
         layout.expert = e;
-        const bool are_spread = layout.expert_ranks() > 1;
-        layout.dispatch = are_spread ? space.base.dispatch : Dispatch::direct;
-        layout.hides_experts = are_spread && space.base.hides_experts;
+        // Words about experts mean nothing where each rank has all of them.
+        const bool has_all = model.experts && layout.expert == 1;
+        layout.dispatch =
+            has_all && layout.expert_tensor == 1 ? Dispatch::direct : space.base.dispatch;
+        layout.hides_experts = space.base.hides_experts && !has_all;
         layout.micro_batch = b;
         layout.micro_batches = of_replica / b;
+        if (layout.pipeline == 1 && layout.micro_batches == 1) layout.hides_experts = false;
         for (const bool sp : {false, true}) {
           layout.sequence_parallel = sp;
           for_each_choice(model, space, layout, f);

@@ -220,6 +220,7 @@ Layout parse_shared_words(const std::string& text, const std::string& where) {
              size.member != &Layout::expert_tensor;
     });
     constexpr std::array others = {"zero", "sp", "recompute", "ends", "stages", "first", "last"};
+    if (name == "recompute" && layout.recompute == Recompute::modules) continue;
     if (is_size || std::find(others.begin(), others.end(), name) != others.end())
       throw InputError(where, word +
                                   " is what a search tries itself; leave it out, or price one "

@@ -137,10 +137,8 @@ class Neighbours {
       layout.schedule = PipelineSchedule::one_f_one_b;
     }
     if (layout.zero < 3) layout.keeps_weights = false;
-    if (layout.expert_ranks() == 1) {
-      layout.dispatch = Dispatch::direct;
-      layout.hides_experts = false;
-    }
+    if (layout.expert_ranks() == 1) layout.dispatch = Dispatch::direct;
+    if (layout.expert == 1) layout.hides_experts = false;
     if (layout.zero == 0) layout.shard_copies = 1;
     const int64_t of_replica = layout.tensor * layout.pipeline * layout.context;
     if (space_.gpus % of_replica != 0) return;

@@ -348,6 +348,8 @@ std::optional<std::vector<std::string>> FlatSettings::list(const std::string& na
   if (value->starts_with("[") && value->ends_with("]"))
     *value = value->substr(1, value->size() - 2);
   std::vector<std::string> all;
+  // "[moe_act mlp]" is one, too.
+  if (value->find(',') == std::string::npos) std::replace(value->begin(), value->end(), ' ', ',');
   std::istringstream words(*value);
   for (std::string word; std::getline(words, word, ',');)
     if (word = unquoted(word); !word.empty()) all.push_back(word);

@@ -73,7 +73,7 @@ class NemoReader : public MegatronReader {
                    in_nemo("account_for_loss_in_pipeline_split"),
                    in_nemo("num_layers_in_first_pipeline_stage"),
                    in_nemo("num_layers_in_last_pipeline_stage"),
-                   in_nemo("pipeline_model_parallel_layout"),
+                   with(in_nemo("pipeline_model_parallel_layout"), {"pp_layout"}),
                    in_nemo("virtual_pipeline_model_parallel_size"),
                    in_nemo("num_layers_per_virtual_pipeline_stage")});
     const bool is_said = flag(in_nemo("sequence_parallel"));
@@ -101,13 +101,15 @@ class NemoReader : public MegatronReader {
   }
   void set_recompute() {
     refuse(in_nemo("activations_checkpoint_layers_per_pipeline"));
-    // Tables of Megatron-Bridge's benchmarks have a number of layers alone.
+    // Tables of Megatron-Bridge's benchmarks have a number of layers alone, or modules.
     const bool is_table = is_bridge_ && settings_.find("recompute_num_layers");
+    const bool has_modules = is_bridge_ && settings_.find("recompute_modules");
+    const char* usual = is_table ? "full" : has_modules ? "selective" : "";
     recompute(
         {with(in_nemo("activations_checkpoint_granularity"), in_nemo("recompute_granularity")),
          with(in_nemo("activations_checkpoint_num_layers"), in_nemo("recompute_num_layers")),
          with(in_nemo("activations_checkpoint_method"), in_nemo("recompute_method")),
-         in_nemo("recompute_modules"), is_table ? "full" : "", is_table ? "block" : "uniform"});
+         in_nemo("recompute_modules"), usual, is_table ? "block" : "uniform"});
   }
   void set_batches() {
     found_.sequence = whole({"model.encoder_seq_length", "encoder_seq_length", "model.seq_length",

@@ -265,7 +265,7 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
                       .best = {}};
   if (found.left_out > 0)
     answer.notes.push_back(std::to_string(found.left_out) +
-                           " layouts were left out, whose groups the chosen algorithms do not "
+                           " layouts were left out, whose groups do not "
                            "fit: " +
                            found.why_left_out);
   note_formulas(question, answer);

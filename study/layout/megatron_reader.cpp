@@ -25,6 +25,9 @@ void MegatronReader::set_dispatch(const SettingNames& types) {
   Layout& layout = found_.layout;
   const auto type = settings_.find_any(types);
   if (!type || !model_.experts || layout.expert_ranks() == 1) return;
+  const SettingNames known = {"allgather", "alltoall", "alltoall_seq", "flex"};
+  if (std::find(known.begin(), known.end(), *type) == known.end())
+    settings_.fail(name_of(types), unknown_name("dispatcher", *type, known));
   if (*type == "flex") layout.dispatch = Dispatch::node;
   if (*type == "allgather")
     found_.notes.push_back(as_said(types) +
@@ -166,7 +169,7 @@ void MegatronReader::recompute_some(const SettingNames& modules) {
     layout.recompute_modules = chosen.recompute_modules;
   } else if (others.empty()) {
     found_.notes.emplace_back(
-        layout.keeps_scores
+        all != SettingNames{"core_attn"}
             ? "selective recomputation has no effect: the model has no such modules"
             : "selective recomputation has no effect: attention is taken to be fused");
   }

@@ -19,7 +19,7 @@ constexpr char eight_groups[] = R"({"num_key_value_heads": 8})";
 constexpr char sixteen_groups[] = R"({"num_key_value_heads": 16, "head_dim": null})";
 constexpr char two_groups[] = R"({"num_key_value_heads": 2})";
 constexpr char all_have_experts[] = R"({"n_shared_experts": null, "first_k_dense_replace": 0})";
-constexpr char one_is_dense[] = R"({"first_k_dense_replace": 1})";
+constexpr char one_is_dense[] = R"({"first_k_dense_replace": 1, "n_group": 1, "topk_group": 1})";
 constexpr std::array aliases = {
     Alias{"Yi", "llama"},
     Alias{"yi", "llama"},

@@ -153,6 +153,8 @@ void read_experts_of(const Keys& keys, const Family& family, Transformer& model)
     experts.groups = keys.whole_or({"n_group"}, 1, 1, most_expert_groups);
     experts.groups_taken = keys.whole_or({"topk_group"}, experts.groups, 1, most_expert_groups);
   }
+  // Those of the class, of experts that are fewer than the file would need for them.
+  if (experts.count % experts.groups != 0) experts.groups = experts.groups_taken = 1;
   model.experts = experts;
   set_mlp_pattern(layers_with_experts(keys, model), model);
 }
