@@ -158,7 +158,7 @@ TEST_CASE("experts beside: the word of a layout, and programs that say so") {
   CHECK(to_text(parse_layout("dp8 ep8 ga4 experts=beside", "")) ==
         "ep8 dp8 ga4 zero0 experts=beside");
   CHECK(to_json(parse_layout("dp8 ep8 experts=beside", ""))["experts"] == "beside");
-  for (const auto& [text, sentence] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& row : std::vector<std::pair<std::string, std::string>>{
            {"dp8", "experts=beside has no effect with ep1; leave it out"},
            {"dp8 etp2", "experts=beside has no effect with ep1; leave it out"},
            {"dp8 ep8", "experts=beside has no effect with ga1; leave it out"},
@@ -167,6 +167,8 @@ TEST_CASE("experts beside: the word of a layout, and programs that say so") {
            {"pp2 dp4 ep4 ga8 schedule=zb1p", "experts=beside pairs passes of schedule=1f1b"},
            {"dp8 ep8 ga2 zero3",
             "experts=beside is not modelled for zero2 and zero3; say zero1"}}) {
+    const auto& text = row.first;
+    const auto& sentence = row.second;
     INFO(text);
     const std::string misfit =
         misfit_of(model, parse_layout(text + " experts=beside", ""), beside_sequence);

@@ -69,8 +69,9 @@ TEST_CASE("IMB: no other reader takes such columns for its own") {
       call_sgdsim({"import", "osu-log", log.name(), "--ranks", "4", "--operation", "allreduce"});
   CHECK(osu.exit_code == 2);
   CHECK(osu.log.find("which imb-log reads") != std::string::npos);
-  CHECK(call_sgdsim({"fit", "tests/data/imb.log", "--op", "allreduce", "--ranks", "4"}).exit_code ==
-        0);
+  CHECK(call_sgdsim(
+            {"fit", SGDSIM_SOURCE_DIR "/tests/data/imb.log", "--op", "allreduce", "--ranks", "4"})
+            .exit_code == 0);
 }
 
 }  // namespace sgdsim

@@ -71,11 +71,12 @@ constexpr LayerKind dense_alone{.mixing = Mixing::none, .mlp = Mlp::dense};
 // computed again: it reads two values and writes one.
 TEST_CASE("modules again: a layer of norm and MLP is its forward pass but for the sum") {
   const Transformer model = mixture();
-  for (const auto& [kind, modules] :
-       {std::pair<LayerKind, std::string>{experts_alone, "layernorm+moe"},
-        {dense_alone, "layernorm+mlp"}})
+  for (const auto& row : {std::pair<LayerKind, std::string>{experts_alone, "layernorm+moe"},
+                          {dense_alone, "layernorm+mlp"}})
     for (const std::string text :
          {"dp8 ep8", "tp2 sp dp4 ep4", "tp2 sp dp8 ep4 etp2", "tp2 sp dp4 ep8 dispatch=node"}) {
+      const LayerKind kind = row.first;
+      const std::string& modules = row.second;
       CAPTURE(text);
       CAPTURE(modules);
       AskedLayer plain = asked(model, text);
@@ -229,7 +230,7 @@ TEST_CASE("modules again: the word of a layout") {
   CHECK(written["recompute"] == "modules:mlp+moe_act");
   CHECK(read_layout(Value(written, "layout", "")) ==
         parse_layout("dp8 recompute=modules:moe_act+mlp", ""));
-  for (const auto& [word, sentence] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& row : std::vector<std::pair<std::string, std::string>>{
            {"recompute=modules", "needs names, as in modules:moe_act"},
            {"recompute=modules:", "unknown module \"\""},
            {"recompute=modules:mlp+", "unknown module \"\""},
@@ -237,6 +238,8 @@ TEST_CASE("modules again: the word of a layout") {
            {"recompute=modules:mpl", "known: core_attn"},
            {"recompute=moe_act+mlp", "as in recompute=modules:moe_act"},
            {"recompute=full:moe", "recompute=full takes no number"}}) {
+    const auto& word = row.first;
+    const auto& sentence = row.second;
     INFO(word);
     CHECK(refusal_of([&] { parse_layout("dp8 " + word, "x"); }).find(sentence) !=
           std::string::npos);
@@ -280,8 +283,7 @@ TEST_CASE("modules again: programs that say which") {
       "--pipeline-model-parallel-size 2 --overlap-grad-reduce --recompute-granularity selective "
       "--recompute-modules ";
   const std::string start = "pp2 dp8 zero0";
-  for (const auto& [modules, model, words] :
-       std::vector<std::tuple<std::string, std::string, std::string>>{
+  for (const auto& row : std::vector<std::tuple<std::string, std::string, std::string>>{
            {"mla_up_proj mlp", "deepseek_v3", " recompute=modules:mla_up_proj+mlp"},
            {"moe_act layernorm", "deepseek_v3", " recompute=modules:layernorm+moe_act"},
            {"moe moe_act shared_experts", "deepseek_v3", " recompute=modules:moe"},
@@ -292,6 +294,9 @@ TEST_CASE("modules again: programs that say which") {
             " recompute=modules:core_attn+mlp attention=unfused"},
            {"core_attn --attention-backend unfused", "llama3.1_8b",
             " recompute=selective attention=unfused"}}) {
+    const auto& modules = std::get<0>(row);
+    const auto& model = std::get<1>(row);
+    const auto& words = std::get<2>(row);
     INFO(modules);
     CHECK(to_text(read(flags + modules, model).layout) == start + words);
   }
