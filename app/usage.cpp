@@ -18,7 +18,8 @@ const std::string choices_mark = "one of ";
 std::vector<std::string> option_names(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options())
-    if (!option->get_positional()) names.push_back(option->get_name());
+    if (!option->get_positional() && !option->get_name().empty())
+      names.push_back(option->get_name());
   return names;
 }
 

@@ -116,7 +116,8 @@ TEST_CASE("import: files and words that do not go together") {
       {{"import", table, table}, "import: layers-csv takes one file, got 2"},
       {{"import", "-"}, "import: standard input is read once; name its format"},
       {{"import", log, "--name", "x"}, "--name: has no effect on mllog"},
-      {{"import", table, "--bogus"}, "unknown option \"--bogus\""},
+      {{"import", table, "--bogus"},
+       "unknown option \"--bogus\"; known: --help, --out, -o, --force, --name\n"},
       {{"import", "no/such.file"}, "no/such.file: cannot be read: No such file or directory"},
   };
   for (const Row& row : rows) {
