@@ -31,13 +31,16 @@ TEST_CASE("failure statistics: gamma and chi-square") {
     CHECK(chi_square_above(1, x) == doctest::Approx(std::erfc(std::sqrt(x / 2))).epsilon(1e-10));
   }
   CHECK(gamma_below(5, 0) == 0);
-  // And back, wherever it lies.
-  for (const double a : {0.1, 0.5, 1., 1.79, 10.})
-    for (const double above : {1e-16, 1e-9, 0.01, 0.3, 0.5, 0.9, 0.999, 1 - 1e-9}) {
-      const double x = gamma_above_at(a, above);
-      CHECK(gamma_above(a, x) == doctest::Approx(above).epsilon(1e-9));
-      CHECK(gamma_below(a, x) == doctest::Approx(1 - above).epsilon(1e-6));
-    }
+  // Times until the next failure, wherever they lie. Without memory they are those of chance, and
+  // what nearly always fails after its mean is anywhere in it.
+  for (const double shape : {0.1, 0.56, 1., 2., 10., 100.})
+    for (const double chance : {1e-16, 1e-9, 0.01, 0.3, 0.5, 0.9, 0.999, 1 - 1e-9})
+      CHECK(chance_to_run(shape, scales_run(shape, chance)) ==
+            doctest::Approx(chance).epsilon(1e-9));
+  CHECK(scales_run(1, 0.25) == doctest::Approx(std::log(4)));
+  const double mean = std::tgamma(1.01);
+  for (const double chance : {0.1, 0.5, 0.99, 0.9999, 1 - 1e-9})
+    CHECK(scales_run(100, chance) == doctest::Approx((1 - chance) * mean).epsilon(1e-6));
   CHECK(chi_square_above(1, 0) == 1);
   CHECK(chi_square_above(1, 3.841458820694124) == doctest::Approx(0.05));
   CHECK(chance_of_at_least(0, 3) == 1);

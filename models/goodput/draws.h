@@ -40,7 +40,7 @@ class Draws {
   }
   // Until the first failure of a unit that has run, failed and been replaced for long.
   double first_of_weibull(double scale, double shape) {
-    return scale * std::pow(gamma_above_at(1 / shape, uniform()), 1 / shape);
+    return scale * scales_run(shape, uniform());
   }
 
  private:

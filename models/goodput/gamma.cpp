@@ -1,5 +1,5 @@
 // By its series where x is small, and by its continued fraction (Abramowitz and Stegun 6.5.29,
-// 6.5.31); the inverse by Newton's steps between bounds.
+// 6.5.31); times by Newton's steps between bounds.
 #include "models/goodput/gamma.h"
 
 #include <algorithm>
@@ -46,23 +46,28 @@ double gamma_above(double a, double x) {
   return x < a + 1 ? 1 - gamma_by_series(a, x) : gamma_above_by_fraction(a, x);
 }
 
-double gamma_above_at(double a, double above) {
-  // What is below x is at most x^a / gamma(a + 1).
-  double low = std::exp((std::log1p(-above) + std::lgamma(a + 1)) / a);
-  double high = a + 1;
-  while (gamma_above(a, high) > above) high *= 2;
-  low = std::min(low, high);
-  double x = low;
+double chance_to_run(double shape, double scales) {
+  // Of a large shape the power may be too small for a number.
+  const double x = std::pow(scales, shape);
+  return x < 1e-17 ? 1 - scales / std::tgamma(1 + 1 / shape) : gamma_above(1 / shape, x);
+}
+
+// The chance falls by what a new unit has of running so long, over the mean of the law.
+double scales_run(double shape, double chance) {
+  const double mean = std::tgamma(1 + 1 / shape);
+  double low = (1 - chance) * mean;
+  double high = 2 * std::max(1., low);
+  while (chance_to_run(shape, high) > chance) high *= 2;
+  double at = low;
   for (int step = 0; step < 200 && high - low > 1e-13 * high; ++step) {
-    const double too_much = gamma_above(a, x) - above;  // falls with x
-    (too_much > 0 ? low : high) = x;
-    const double slope = std::exp((a - 1) * std::log(x) - x - std::lgamma(a));
-    const double next = x + too_much / slope;
-    const double before = x;
-    x = next > low && next < high ? next : low + (high - low) / 2;
-    if (std::abs(x - before) <= 1e-14 * x) break;
+    const double too_much = chance_to_run(shape, at) - chance;
+    (too_much > 0 ? low : high) = at;
+    const double before = at;
+    const double next = at + too_much * mean * std::exp(std::pow(at, shape));
+    at = next > low && next < high ? next : low + (high - low) / 2;
+    if (std::abs(at - before) <= 1e-14 * at) break;
   }
-  return x;
+  return at;
 }
 
 }  // namespace sgdsim::goodput

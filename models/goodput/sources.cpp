@@ -66,8 +66,7 @@ void Sources::look_until(double until_s) {
   seen_ = to_ps(seen_s_);
   for (Units& units : units_) {
     const double shape = causes_[units.cause].shape;
-    const double least =
-        gamma_above(1 / shape, std::pow(seen_s_ / scales_s_[units.cause], shape)) - draw_margin;
+    const double least = chance_to_run(shape, seen_s_ / scales_s_[units.cause]) - draw_margin;
     add_units(units, seen_ < never_ ? least : -1);
   }
 }
