@@ -114,7 +114,7 @@ TEST_CASE("failure logs: overlapping outages are one, and a row said twice is on
   CHECK(twice.failures.size() == 3);
   for (const FailureSpell& spell : twice.spells) CHECK(spell.length_s > 0);
   REQUIRE(twice.notes.size() == 1);
-  CHECK(twice.notes[0].find("2 failures of a unit at the moment of its last one") == 0);
+  CHECK(twice.notes[0].find("2 rows repeat a failure of the same unit") == 0);
 }
 
 // Ten failures ten seconds apart are a rate of one in ten seconds, and not ten in ninety.

@@ -58,6 +58,14 @@ TEST_CASE("IMB: non-blocking collectives, launchers, broken rows") {
   CHECK(broken.series.at(0).points.size() == 1);
   CHECK(has_note(broken, "2 "));
   CHECK_THROWS_AS(read_measurement(imb_text(imb_title + imb_columns)), InputError);
+  // Among one there is nothing to exchange, and what is left out is named without what it hides.
+  const Measurement alone = read_measurement(imb_text(
+      "# Benchmarking Allreduce\n# #processes = 1\n" + imb_columns + " 64 1000 1.00 3.00 2.00\n" +
+      "# Benchmarking \x1b[2JPing\n# #processes = 2\n" + imb_columns + " 64 1000 1.00 3.00 2.00\n" +
+      imb_title + imb_columns + " 64 1000 1.00 3.00 2.00\n"));
+  REQUIRE(alone.series.size() == 1);
+  CHECK(alone.series[0].ranks == 4);
+  for (const std::string& note : alone.notes) CHECK(note.find('\x1b') == std::string::npos);
   // Columns without a benchmark are nobody's.
   CHECK_THROWS_AS(read_measurement(imb_text(imb_columns + " 64 1000 1.00 3.00 2.00\n")),
                   InputError);

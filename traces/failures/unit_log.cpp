@@ -64,8 +64,8 @@ class UnitLog {
       record_.seen_unit_s = record_.unit_count * (*until_s_ - *since_s_) - down_s_;
     writer_.note_left_out(while_down_,
                           "failures of units that were down already belong to the first");
-    writer_.note_left_out(repeated_,
-                          "failures of a unit at the moment of its last one are that one");
+    writer_.note_left_out(
+        repeated_, "rows repeat a failure of the same unit at the same moment, and count once");
     writer_.see(*since_s_, *until_s_);
     writer_.finish();
     return std::move(record_);

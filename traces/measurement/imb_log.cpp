@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/core/json.h"
 #include "traces/measurement/registry.h"
 #include "traces/measurement/words.h"
 
@@ -66,8 +67,10 @@ class ImbReader {
   Measurement finish() {
     dropped_.tell("broken or cut off within the row", measurement_.notes);
     timeless_.tell(no_time_known, measurement_.notes);
-    if (!others_.empty())
-      measurement_.notes.push_back("benchmarks of other patterns were left out: " + others_);
+    std::string others;
+    for (const std::string& name : others_) others += (others.empty() ? "" : ", ") + name;
+    if (!others.empty())
+      measurement_.notes.push_back("benchmarks of other patterns were left out: " + others);
     return std::move(measurement_);
   }
 
@@ -81,8 +84,15 @@ class ImbReader {
     std::string plain = lower(name_);
     benchmark_ = find(plain);
     if (benchmark_ == nullptr && plain.starts_with('i')) benchmark_ = find(plain.substr(1));
-    if (benchmark_ == nullptr && others_.find(name_) == std::string::npos && others_.size() < 200)
-      others_ += (others_.empty() ? "" : ", ") + name_;
+    if (benchmark_ == nullptr) name_other();
+  }
+  void name_other() {
+    constexpr std::size_t longest = 40;
+    constexpr std::size_t most_named = 8;
+    std::string name = printable(name_.substr(0, longest));
+    if (others_.size() < most_named &&
+        std::find(others_.begin(), others_.end(), name) == others_.end())
+      others_.push_back(std::move(name));
   }
   static const Benchmark* find(std::string_view name) {
     const auto found = std::find_if(benchmarks.begin(), benchmarks.end(),
@@ -109,7 +119,7 @@ class ImbReader {
     }
   }
   bool row(const LineReader& lines) {
-    if (words_.size() <= time_column_ || ranks_ == 0) return false;
+    if (words_.size() <= time_column_ || ranks_ < 2) return false;
     const auto size = whole_word(words_.front());
     const auto number = number_word(words_[time_column_]);
     if (!size || !number) return false;
@@ -150,7 +160,7 @@ class ImbReader {
   std::size_t time_column_ = 0;
   std::size_t decimals_ = 0;
   std::vector<std::string_view> words_;
-  std::string others_;
+  std::vector<std::string> others_;  // benchmarks that are left out
   DroppedLines dropped_;
   DroppedLines timeless_;
 };
@@ -161,14 +171,6 @@ bool is_imb_log(std::string_view text) {
   return text.find(title_words) != text.npos && text.find(repetitions) != text.npos;
 }
 
-Measurement imb_log(const MeasuredText& text) {
-  ImbReader reader;
-  LineReader lines(text.text);
-  for (std::string_view line; lines.next(line);) reader.line(line, lines);
-  Measurement measurement = reader.finish();
-  measurement.source = "IMB log " + text.file;
-  tidy(measurement, text.file);
-  return measurement;
-}
+Measurement imb_log(const MeasuredText& text) { return read_lines(ImbReader(), text, "IMB"); }
 
 }  // namespace sgdsim

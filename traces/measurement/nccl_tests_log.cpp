@@ -190,20 +190,20 @@ class Reader {
  public:
   explicit Reader(const MeasuredText& text) : text_(text) {}
 
-  void line(std::string_view line, int64_t number) {
+  void line(std::string_view line, const LineReader& lines) {
     split_words(line, words_);
     LogRow row;
-    row.line = number;
+    row.line = lines.number();
     switch (read_row(words_, row)) {
       case Reading::row:
         if (!table_.rows.empty() && row.size_B < table_.rows.back().size_B) close_table();
         table_.rows.push_back(row);
         return;
       case Reading::broken:
-        (line.find(" NCCL INFO ") != line.npos ? mixed_ : broken_).add(number);
+        (line.find(" NCCL INFO ") != line.npos ? mixed_ : broken_).add(lines.number());
         return;
       case Reading::wrong:
-        wrong_.add(number);
+        wrong_.add(lines.number());
         return;
       case Reading::other:
         remark(line);
@@ -308,13 +308,7 @@ bool is_nccl_tests_log(std::string_view text) {
 }
 
 Measurement nccl_tests_log(const MeasuredText& text) {
-  Reader reader(text);
-  LineReader lines(text.text);
-  for (std::string_view line; lines.next(line);) reader.line(line, lines.number());
-  Measurement measurement = reader.finish();
-  measurement.source = "nccl-tests log " + text.file;
-  tidy(measurement, text.file);
-  return measurement;
+  return read_lines(Reader(text), text, "nccl-tests");
 }
 
 }  // namespace sgdsim

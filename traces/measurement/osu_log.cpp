@@ -266,14 +266,6 @@ class OsuReader {
 
 bool is_osu_log(std::string_view text) { return text.find("# OSU ") != std::string_view::npos; }
 
-Measurement osu_log(const MeasuredText& text) {
-  OsuReader reader(text);
-  LineReader lines(text.text);
-  for (std::string_view line; lines.next(line);) reader.line(line, lines);
-  Measurement measurement = reader.finish();
-  measurement.source = "OSU log " + text.file;
-  tidy(measurement, text.file);
-  return measurement;
-}
+Measurement osu_log(const MeasuredText& text) { return read_lines(OsuReader(text), text, "OSU"); }
 
 }  // namespace sgdsim

@@ -225,13 +225,7 @@ bool is_perftest_log(std::string_view text) {
 }
 
 Measurement perftest_log(const MeasuredText& text) {
-  PerftestReader reader;
-  LineReader lines(text.text);
-  for (std::string_view line; lines.next(line);) reader.line(line, lines);
-  Measurement measurement = reader.finish();
-  measurement.source = "perftest log " + text.file;
-  tidy(measurement, text.file);
-  return measurement;
+  return read_lines(PerftestReader(), text, "perftest");
 }
 
 }  // namespace sgdsim

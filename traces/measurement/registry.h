@@ -7,8 +7,20 @@
 #include <string_view>
 
 #include "traces/measurement/measurement.h"
+#include "traces/measurement/words.h"
 
 namespace sgdsim {
+
+// What a reader of lines finds in a log of that kind.
+template <class Reader>
+Measurement read_lines(Reader reader, const MeasuredText& text, const char* kind) {
+  LineReader lines(text.text);
+  for (std::string_view line; lines.next(line);) reader.line(line, lines);
+  Measurement measurement = reader.finish();
+  measurement.source = kind + (" log " + text.file);
+  tidy(measurement, text.file);
+  return measurement;
+}
 
 struct MeasurementFormat {
   std::string_view name;
