@@ -51,12 +51,8 @@ AskedLayer asked(const Transformer& model, const std::string& text) {
 
 // Attention and then experts, the first layer dense, one shared expert.
 Transformer mixture() {
-  Transformer model = small_model();
-  model.layers = 4;
-  model.kv_heads = model.heads;
-  model.vocabulary = 1;
-  model.mlp_width = 4096;
-  model.experts = Experts{.count = 8, .per_token = 2, .width = 512, .shared = 1, .first_dense = 1};
+  Transformer model = small_mixture(4);
+  model.experts->shared = model.experts->first_dense = 1;
   return model;
 }
 

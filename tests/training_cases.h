@@ -23,6 +23,16 @@ inline Transformer small_model() {
   return model;
 }
 
+// Of eight experts a token visits two; heads of keys as of queries, and no head to speak of.
+inline Transformer small_mixture(int64_t layers) {
+  Transformer model = small_model();
+  model.layers = layers;
+  model.kv_heads = model.heads;
+  model.vocabulary = 1;
+  model.experts = Experts{.count = 8, .per_token = 2, .width = 512};
+  return model;
+}
+
 // A GPU that ships, whose products are as fast beside exchanges as alone.
 inline Gpu undisturbed(const char* name) {
   Gpu gpu = load_gpu(name);

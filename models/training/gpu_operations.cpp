@@ -138,22 +138,16 @@ void GpuOperations::attend_around(Ends& chain, double seconds, double sent_B) {
 void GpuOperations::visit_experts(Ends& chain, double seconds) {
   const ExpertExchanges exchanges = expert_exchanges(step_, programs_.per_node());
   const auto& [first, second] = exchanges.all;
-  if (exchanges.at_once) {
-    Ends beside = chain;
-    collective(chain, first.kind, first.out, first.out_B);
-    collective(beside, second.kind, second.out, second.out_B);
-    add(chain, beside);
-    compute(chain, seconds);
-    beside = chain;
-    collective(chain, first.kind, first.back, first.back_B);
-    collective(beside, second.kind, second.back, second.back_B);
-    return add(chain, beside);
-  }
+  Ends beside = chain;
+  Ends& other = exchanges.at_once ? beside : chain;
   collective(chain, first.kind, first.out, first.out_B);
-  collective(chain, second.kind, second.out, second.out_B);
+  collective(other, second.kind, second.out, second.out_B);
+  if (exchanges.at_once) add(chain, beside);
   compute(chain, seconds);
-  collective(chain, second.kind, second.back, second.back_B);
+  beside = chain;
+  collective(other, second.kind, second.back, second.back_B);
   collective(chain, first.kind, first.back, first.back_B);
+  if (exchanges.at_once) add(chain, beside);
 }
 
 // Of modules that the backward pass computes again; what they compute lies with the rest of it.

@@ -136,8 +136,8 @@ void check_sizes(const Layout& layout, const std::string& where);
 
 // "tp8 pp9 cp2 vp7 ep1 dp4 mbs1 ga63 zero1 sp hsdp1 recompute=none schedule=1f1b context=ring
 //  reshard=on attention=flash ends=apart stages=even gradients=fp32 overlap=on sends=whole
-//  accumulate=fused kernels=fused dispatch=direct cuda_graphs=on", and without lora= and offload=;
-//  what is not named is 1, zero0, or as here.
+//  accumulate=fused kernels=fused dispatch=direct experts=alone cuda_graphs=on", and without lora=
+//  and offload=; what is not named is 1, zero0, or as here.
 Layout parse_layout(const std::string& text, const std::string& where);
 // Words that all layouts of a search have: none of those that a search tries itself (tp, pp, cp,
 // vp, ep, dp, mbs, ga, zero, sp, recompute, ends, stages, first, last).

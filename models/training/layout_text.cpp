@@ -66,8 +66,9 @@ void set_recompute(Layout& layout, const std::string& value, const std::string& 
   const std::string first = value.substr(0, value.find('+'));
   if (std::any_of(recomputed_modules.begin(), recomputed_modules.end(),
                   [&](const auto& one) { return one.first == first; }))
-    throw InputError(where, "recompute=" + value.substr(0, 80) +
-                                ": modules stand behind a name, as in recompute=modules:" + first);
+    throw InputError(where,
+                     "recompute=" + value.substr(0, 80) +
+                         ": modules are named behind modules:, as in recompute=modules:" + first);
   layout.recompute = named_in(recompute_names, "recompute", value.substr(0, colon), where);
   layout.recompute_layers = 0;
   layout.recompute_modules = {};
