@@ -222,6 +222,9 @@ const std::vector<NamedPart>& step_parts() {
       {"waiting for launches of the host", "host_us",
        "waiting for the host to launch kernels, in us; where there is some", &StepParts::host,
        true},
+      {"exchanges between sites", "sites_us",
+       "what is exposed of exchanges between sites, in us; where there are some", &StepParts::sites,
+       true},
       {"communication and waiting", "communication_us",
        "fidelities flow and packet: all communication that nothing hides, and waiting; closed form "
        "and message: waiting for a link that is busy all the time; in us",

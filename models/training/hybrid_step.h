@@ -30,10 +30,11 @@ struct StepParts {
   double optimizer = 0;
   double offload = 0;        // copies of activations to the host and back
   double host = 0;           // waiting for the host to launch kernels
+  double sites = 0;          // exchanges between sites
   double communication = 0;  // on wires: all that nothing hides, and waiting; else: link_load.h
   double all() const {
     return products + attention + element_wise + tensor + context + expert + sends + bubble + data +
-           optimizer + offload + host + communication;
+           optimizer + offload + host + sites + communication;
   }
 };
 
@@ -54,6 +55,7 @@ struct HiddenParts {
   double sends = 0;
   double data = 0;
   double offload = 0;
+  double sites = 0;
 };
 
 struct HybridStep {

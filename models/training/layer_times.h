@@ -13,6 +13,8 @@ namespace sgdsim {
 
 inline constexpr double bytes_per_value = 2;  // in BF16
 
+struct Sites;
+
 // One question to the closed form. All are references to what outlives it.
 struct TrainingStep {
   const Transformer& model;
@@ -21,6 +23,7 @@ struct TrainingStep {
   const Gpu& gpu;
   Precision precision;
   const PackedDocuments* documents = nullptr;  // null: each sequence is one
+  const Sites* sites = nullptr;                // null: all GPUs are at one
 };
 
 // Seconds by what takes them. Communication is what nothing hides.

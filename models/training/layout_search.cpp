@@ -133,7 +133,8 @@ LayoutSearch search_layouts(const Transformer& model, const Gpu& gpu, Precision 
     }
     try {
       const HybridStep step = step_on_links(
-          {model, layout, space.sequence, gpu, precision, space.documents.get()}, groups);
+          {model, layout, space.sequence, gpu, precision, space.documents.get(), space.all_sites()},
+          groups);
       search.fitting.push_back({layout, step.time, step.mfu, memory_B, step.limit});
     } catch (const UnfitGroup& unfit) {
       ++search.left_out;

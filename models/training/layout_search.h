@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "models/training/hybrid_step.h"
+#include "models/training/sites.h"
 #include "models/training/training_program.h"
 #include "sim/core/stopper.h"
 
@@ -29,6 +30,8 @@ struct LayoutSpace {
   std::optional<Layout> near = {};  // only those that differ from this one in one word
   Layout base = {};                 // words that all of them have: of parse_shared_words()
   std::shared_ptr<const PackedDocuments> documents = {};  // in the sequences of a step
+  std::optional<Sites> sites = {};  // of which each has the GPUs and sequences above
+  const Sites* all_sites() const { return sites ? &*sites : nullptr; }
 };
 
 struct FoundLayout {

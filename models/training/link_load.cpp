@@ -7,6 +7,7 @@
 #include "models/training/expert_exchanges.h"
 #include "models/training/modules_again.h"
 #include "models/training/pass_order.h"
+#include "models/training/sites.h"
 #include "models/training/stage_costs.h"
 #include "sim/core/cast.h"
 
@@ -103,6 +104,7 @@ HybridStep step_on_links(const TrainingStep& step, GroupTimes& groups) {
                            hidden.context + hidden.expert + hidden.sends + hidden.data;
   const bool fit_in_a_row = exchanged <= shown.all();
   if (!fit_in_a_row) wait_for_links(step, groups, result);
+  add_sites(step, result.backward_s, result);
   return result;
 }
 

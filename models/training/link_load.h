@@ -18,6 +18,7 @@ GroupTimes::Busy link_load(const TrainingStep& step, GroupTimes& groups);
 // direct exchanges leave the step as it is.
 void wait_for_links(const TrainingStep& step, GroupTimes& groups, HybridStep& result);
 // The closed form, and the passes as they are simulated, with that; ranks stay as simulated.
+// With exchanges between sites, where there are several.
 HybridStep step_on_links(const TrainingStep& step, GroupTimes& groups);
 PlayedStep play_on_links(const TrainingStep& step, GroupTimes& groups, const LayoutPlay& play = {},
                          bool wants_slices = false);

@@ -377,13 +377,17 @@ StateBytes state_bytes(const Layout& layout, int64_t shards) {
   return bytes;
 }
 
-double saved_B(const Transformer& model, const Layout& layout, int64_t stage) {
+double own_parameters(const Transformer& model, const Layout& layout, int64_t stage) {
   const TrainedParts parts = trained_parts(layout, rank_parameters(model, layout, stage));
-  const StateBytes bytes;
   const double stages = layout.schedule == PipelineSchedule::dualpipe ? 2 : 1;  // have it as well
-  const double writers = real(layout.context * layout.replicas) * stages;
-  const double of_experts = writers * real(layout.tensor) / real(layout.expert_ranks());
-  return (bytes.weights + bytes.optimizer) * (parts.common / writers + parts.experts / of_experts);
+  const double holders = real(layout.context * layout.replicas) * stages;
+  const double of_experts = holders * real(layout.tensor) / real(layout.expert_ranks());
+  return parts.common / holders + parts.experts / of_experts;
+}
+
+double saved_B(const Transformer& model, const Layout& layout, int64_t stage) {
+  const StateBytes bytes;
+  return (bytes.weights + bytes.optimizer) * own_parameters(model, layout, stage);
 }
 
 StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t sequence,

@@ -73,6 +73,8 @@ StageMemory stage_memory(const Transformer& model, const Layout& layout, int64_t
 StageMemory largest_memory(const Transformer& model, const Layout& layout, int64_t sequence,
                            double enough_B = std::numeric_limits<double>::infinity());
 
+// Trained parameters of a rank of this stage, each counted at one of those that hold the same.
+double own_parameters(const Transformer& model, const Layout& layout, int64_t stage);
 // What a rank of this stage writes when the training is saved: weights and what Adam keeps, each
 // once, because ranks that hold the same write a part each.
 double saved_B(const Transformer& model, const Layout& layout, int64_t stage);

@@ -19,28 +19,36 @@ namespace {
 constexpr int64_t played_layouts = 100;
 constexpr std::size_t most_families = 11;
 
+// What is simulated is one site; the passes that exchanges lie under are those of the closed form.
+template <class Played>
+void add_sites(const TrainingStep& step, GroupTimes& groups, Played& played) {
+  if (step.sites == nullptr) return;
+  const Duration longer = add_sites(step, hybrid_step(step, groups).backward_s, played.step);
+  for (Duration* time : {&played.fastest, &played.slowest}) *time += longer;
+}
+
 LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Layout& layout,
                    Fidelity fidelity, bool wants_slices) {
-  const int64_t sequence = question.space.sequence;
-  const TrainingStep step{question.model,     layout,
-                          sequence,           question.gpu,
-                          question.precision, question.space.documents.get()};
+  const TrainingStep step = question.step_of(layout);
   LayoutLine line;
   if (is_on_wires(fidelity)) {
     StepWires wires = question.wires;
     wires.meanwhile = question.traffic.meanwhile();
     wires.wants_slices = wants_slices;
     line.on_wires = play_on_wires(step, question.cluster.cluster, groups, wires, question.play);
+    add_sites(step, groups, *line.on_wires);
     line.step = line.on_wires->step;
   } else if (fidelity == Fidelity::message) {
     line.played = play_on_links(step, groups, question.play, wants_slices);
+    add_sites(step, groups, *line.played);
     line.step = line.played->step;
   } else {
     line.step = step_on_links(step, groups);
     if (question.algorithms.is_usual()) line.load = link_load(step, groups);
   }
   line.found = {layout, line.step.time, line.step.mfu,
-                largest_memory(question.model, layout, sequence).total_B(), line.step.limit};
+                largest_memory(question.model, layout, question.space.sequence).total_B(),
+                line.step.limit};
   return line;
 }
 

@@ -35,6 +35,7 @@ PartTimes exposed_in(const StepParts& parts) {
           {"pp", us_of_s * (parts.sends + parts.bubble)},
           {"dp", us_of_s * parts.data},
           {"optimizer", us_of_s * parts.optimizer},
+          {"sites", us_of_s * parts.sites},
           {"communication", us_of_s * parts.communication}};
 }
 
@@ -70,7 +71,7 @@ StepTaken with_slow_gpu(LayoutQuestion question, const Layout& layout, const Ste
 // What is away is a replica.
 void add_gone_gpu(const LayoutQuestion& question, Layout layout, BreakList& list) {
   if (layout.replicas < 2 || layout.shard_copies > 1) return list.add_stop("a GPU");
-  const auto replicas = static_cast<double>(layout.replicas);
+  const auto replicas = static_cast<double>(layout.replicas * question.sites());
   --layout.replicas;
   LayoutQuestion smaller = question;
   smaller.space.gpus = layout.gpus();
@@ -85,10 +86,7 @@ void add_gone_gpu(const LayoutQuestion& question, Layout layout, BreakList& list
 }
 
 double seconds_of(const LayoutQuestion& question, GroupTimes& groups, const Layout& layout) {
-  return step_on_links({question.model, layout, question.space.sequence, question.gpu,
-                        question.precision, question.space.documents.get()},
-                       groups)
-      .parts.all();
+  return step_on_links(question.step_of(layout), groups).parts.all();
 }
 
 ClusterFile cluster_at(const LayoutQuestion& question, const LinkClass& link, double part) {
@@ -161,7 +159,7 @@ Margin margin_of(const LayoutQuestion& question, std::vector<FoundLayout> layout
 Breaks breaks_of(const LayoutQuestion& question, const LayoutLine& line) {
   const Layout& layout = line.found.layout;
   const StepTaken base{line.step.time.us(), exposed_in(line.step.parts)};
-  BreakList list(base, layout.gpus());
+  BreakList list(base, question.step_size().gpus);
   for (const LinkClass& link : link_classes(question.cluster_json)) {
     const auto at = [&](double part) {
       return taken_on(question, layout, with_slower(question.cluster_json, link.name, part));
@@ -172,6 +170,12 @@ Breaks breaks_of(const LayoutQuestion& question, const LayoutLine& line) {
       list.add(link.name, gone->says, "gone", taken_on(question, layout, gone->cluster));
     else
       list.add_stop_if_used(link.says, at_half.step_us, [&] { return at(crawling_rate); });
+  }
+  if (question.space.sites) {
+    LayoutQuestion slower = question;
+    slower.space.sites->bandwidth = question.space.sites->bandwidth * half;
+    list.add("sites", "the ways between sites", "half", taken_by(slower, layout));
+    list.add_stop("the ways between sites");
   }
   if (question.play.workers.all_alike()) {
     list.add("gpu", "a GPU", "half", with_slow_gpu(question, layout, base));

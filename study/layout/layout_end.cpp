@@ -10,9 +10,9 @@ namespace sgdsim {
 namespace {
 
 // A single replica cannot go on without itself.
-void add_replicas(const Layout& layout, std::vector<std::string>& settings) {
-  if (layout.replicas >= 2) {
-    settings.push_back("shrink.replicas=" + std::to_string(layout.replicas));
+void add_replicas(int64_t replicas, std::vector<std::string>& settings) {
+  if (replicas >= 2) {
+    settings.push_back("shrink.replicas=" + std::to_string(replicas));
   } else {
     settings.emplace_back("policy=restart");
     settings.emplace_back("shrink=null");
@@ -45,7 +45,8 @@ bool have_own_ends(const LayoutQuestion& question) {
 
 TrainingEnd end_of(const LayoutQuestion& question, const FoundLayout& found) {
   std::vector<std::string> settings;
-  if (question.training->needs_replicas()) add_replicas(found.layout, settings);
+  if (question.training->needs_replicas())
+    add_replicas(found.layout.replicas * question.sites(), settings);
   if (question.training->needs_bytes()) add_copies(question, found, settings);
   return question.training->end(found.time, settings, [&question] { look(question.play.stopper); });
 }

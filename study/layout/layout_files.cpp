@@ -18,8 +18,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr double gib = 1024.0 * 1024 * 1024;
-
 const ShippedFile* find_shipped(std::span<const ShippedFile> files, const std::string& name) {
   const auto found =
       std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.name == name; });
@@ -269,7 +267,7 @@ void check_layout(const Transformer& model, const Layout& layout, int64_t sequen
   if (!misfit.empty()) throw InputError(where, misfit);
 }
 
-std::string gib_text(double size_B) { return rounded(size_B / gib, 4) + " GiB"; }
+std::string gib_text(double size_B) { return rounded(size_B / bytes_of_gib, 4) + " GiB"; }
 
 std::string savings_text(const Transformer& model, const Layout& layout, int64_t sequence) {
   constexpr std::size_t most = 5;

@@ -50,6 +50,7 @@ void check_memory(const Transformer& model, const Layout& layout, int64_t sequen
 // Of the memory, for what the formulas do not know: CUDA, NCCL and fragmentation.
 inline constexpr Bytes usual_reserve(int64_t{2} << 30);
 
+inline constexpr double bytes_of_gib = 1024.0 * 1024 * 1024;
 std::string gib_text(double size_B);
 
 }  // namespace sgdsim

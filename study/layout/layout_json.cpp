@@ -1,15 +1,15 @@
 // What `sgdsim layout` found as JSON, sgdsim/layouts/1.
 #include "models/training/memory.h"
 #include "models/training/near_layouts.h"
+#include "study/layout/layout_files.h"
 #include "study/layout/layout_output.h"
 #include "study/layout/step_residuals.h"
+#include "study/layout/told_sites.h"
 #include "study/transport_choice.h"
 #include "study/wire_use.h"
 
 namespace sgdsim {
 namespace {
-
-constexpr double bytes_of_gib = 1024.0 * 1024 * 1024;
 
 // ---- parts of a line
 
@@ -326,9 +326,9 @@ Fields asked_fields(const LayoutQuestion& question) {
           {"cluster", question.cluster.cluster.name, "its name"},
           {"gpu", question.gpu.name, "its name"},
           {"precision", question.precision, "precision of matrix products in layers"},
-          Field("gpus", space.gpus, "number of GPUs").at_least(1),
+          Field("gpus", question.step_size().gpus, "number of GPUs").at_least(1),
           Field("sequence", space.sequence, "tokens of a sequence").at_least(1),
-          Field("global_batch", space.batch, "sequences of a step").at_least(1),
+          Field("global_batch", question.step_size().batch, "sequences of a step").at_least(1),
           Field("memory_B", space.memory.count(), "memory of a GPU").at_least(1),
           Field("reserve_B", space.reserve.count(), "part of it that layouts must leave free")
               .at_least(0),
@@ -356,6 +356,7 @@ Fields layout_fields(const LayoutQuestion& question, const LayoutAnswer& answer,
                    "how many times as long products are assumed to take beside exchanges, because "
                    "the GPU's file does not say it")
                  .from(1, 100),
+             {"sites", told_sites(question, answer), "with --sites: what they exchange"},
              {"documents", told_documents(space, answer),
               "with --documents: what is packed into the sequences of a step"},
              {"near", space.near ? std::optional(to_text(*space.near)) : std::nullopt,

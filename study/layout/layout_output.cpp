@@ -11,6 +11,7 @@
 #include "study/layout/layout_end.h"
 #include "study/layout/layout_files.h"
 #include "study/layout/step_residuals.h"
+#include "study/layout/told_sites.h"
 #include "study/table.h"
 #include "study/transport_choice.h"
 #include "study/wire_use.h"
@@ -253,6 +254,10 @@ std::vector<std::string> warnings_of(const LayoutQuestion& question, const Layou
                     delivered_warning(line.on_wires->least_delivered));
   const auto of_model = notes_on(question.model, question.space.sequence);
   all.insert(all.end(), of_model.begin(), of_model.end());
+  if (question.space.sites) {
+    const auto of_sites = notes_on(*question.space.sites);
+    all.insert(all.end(), of_sites.begin(), of_sites.end());
+  }
   const auto& notes = question.cluster.cluster.notes;
   all.insert(all.end(), notes.begin(), notes.end());
   const std::vector<std::string> why = beyond(question, answer.best.front());
@@ -264,13 +269,14 @@ std::vector<std::string> warnings_of(const LayoutQuestion& question, const Layou
 
 void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer& answer) {
   const LayoutSpace& space = question.space;
-  out << question.model.name << " on " << space.gpus << " x " << question.gpu.name << " ("
-      << question.cluster.cluster.name << "), " << name_of(question.precision) << ", "
-      << space.batch << " sequences of " << space.sequence << " a step ("
+  out << question.model.name << " on " << question.step_size().gpus << " x " << question.gpu.name
+      << " (" << question.cluster.cluster.name << "), " << name_of(question.precision) << ", "
+      << question.step_size().batch << " sequences of " << space.sequence << " a step ("
       << tokens_text(question.step_size().of_step()) << " tokens)\n"
       << what_is_played(question.fidelity) << "; FLOP count causal attention halved\n";
   if (!question.algorithms.is_usual())
     out << "Collectives: " << algorithms_text(question.algorithms) << '\n';
+  if (const auto sites = told_sites(question, answer)) out << text_of(*sites) << '\n';
   if (space.documents) print_documents(out, *space.documents, answer);
   if (question.reach.any()) out << reach_text(question.reach) << '\n';
   if (question.assumes_interference()) out << interference_text() << '\n';

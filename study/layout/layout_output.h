@@ -50,7 +50,15 @@ struct LayoutQuestion {
     return fidelity == Fidelity::closed_form || fidelity == Fidelity::message;
   }
   bool assumes_interference() const { return space.gpus > 1 && gpu.assumes_interference; }
-  StepSize step_size() const { return {space.gpus, space.batch, space.sequence, tokens}; }
+  int64_t sites() const { return space.sites ? space.sites->sites : 1; }
+  // Of all sites together.
+  StepSize step_size() const {
+    return {space.gpus * sites(), space.batch * sites(), space.sequence, tokens};
+  }
+  TrainingStep step_of(const Layout& layout) const {
+    return {
+        model, layout, space.sequence, gpu, precision, space.documents.get(), space.all_sites()};
+  }
 };
 
 struct LayoutLine {
@@ -79,7 +87,7 @@ struct HiddenPart {
   double StepParts::*part;
   bool is_rare = false;  // told only where there is some
 };
-inline constexpr std::array<HiddenPart, 5> hidden_parts{
+inline constexpr std::array<HiddenPart, 6> hidden_parts{
     {{"context_us", "of context parallelism, under attention", &HiddenParts::context,
       &StepParts::context},
      {"expert_us", "of experts, under the other pass of dualpipe", &HiddenParts::expert,
@@ -88,7 +96,9 @@ inline constexpr std::array<HiddenPart, 5> hidden_parts{
      {"data_us", "of replicas, under passes", &HiddenParts::data, &StepParts::data},
      {"offload_us",
       "copies of activations to the host and back, under passes; where there are some",
-      &HiddenParts::offload, &StepParts::offload, true}}};
+      &HiddenParts::offload, &StepParts::offload, true},
+     {"sites_us", "between sites, under steps; where there are some", &HiddenParts::sites,
+      &StepParts::sites, true}}};
 
 struct LayoutAnswer {
   int64_t candidates = 0;

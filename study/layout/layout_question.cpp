@@ -53,15 +53,36 @@ const char* option_of(const LayoutWords& words) {
   return words.near.empty() ? "--layout" : "--near";
 }
 
+std::optional<Sites> sites_of(const LayoutWords& words) {
+  return words.sites.empty() ? std::nullopt : std::optional(load_sites(words.sites));
+}
+
+// GPUs and sequences of each.
+LayoutWords at_one_site(LayoutWords words, const std::optional<Sites>& sites) {
+  if (!sites) return words;
+  for (const auto& [option, number] :
+       {std::pair("--gpus", &words.gpus), std::pair("--global-batch", &words.batch)}) {
+    if (*number % sites->sites != 0)
+      throw InputError(option, "expected a multiple of the " + std::to_string(sites->sites) +
+                                   " sites, all of which have as many, got " +
+                                   std::to_string(*number));
+    *number /= sites->sites;
+  }
+  return words;
+}
+
 // What a given layout says about GPUs and batch must be what the options say.
-void check_given(const LayoutWords& words, const Layout& layout) {
+void check_given(const LayoutWords& words, const Layout& layout,
+                 const std::optional<Sites>& sites) {
   const std::string option = option_of(words);
+  const std::string where =
+      sites ? " at each of " + std::to_string(sites->sites) + " sites" : std::string();
   if (words.gpus > 0 && layout.gpus() != words.gpus)
     throw InputError(option, "tp x pp x cp x dp is " + std::to_string(layout.gpus()) +
-                                 ", but --gpus is " + std::to_string(words.gpus));
+                                 ", but --gpus is " + std::to_string(words.gpus) + where);
   if (words.batch > 0 && layout.batch() != words.batch)
     throw InputError(option, "dp x mbs x ga is " + std::to_string(layout.batch()) +
-                                 ", but --global-batch is " + std::to_string(words.batch));
+                                 ", but --global-batch is " + std::to_string(words.batch) + where);
   if (words.gradients != "fp32")
     throw no_effect("--gradients", "with " + option + "; say gradients=bf16 there");
   if (!words.with.empty())
@@ -93,7 +114,7 @@ FailingTraining training_of(const LayoutWords& words, const LayoutQuestion& ques
 }
 
 LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
-                           const ForeignLayout* given) {
+                           const ForeignLayout* given, std::optional<Sites> sites) {
   const int64_t gpus = given != nullptr ? given->layout.gpus() : words.gpus;
   const std::string place = place_of(words.cluster);
   Json cluster = cluster_json(words.cluster, words.settings);
@@ -107,6 +128,7 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
   question.precision = precision_named(words.precision, "--precision");
   check_precision(question.gpu, question.precision, "--precision");
   LayoutSpace& space = question.space;
+  space.sites = sites;
   space.gpus = gpus > 0 ? gpus : question.cluster.cluster.network.workers();
   if (space.gpus > most_gpus)
     throw InputError("--gpus", "expected at most " + std::to_string(most_gpus) + " GPUs, got " +
@@ -197,7 +219,8 @@ void read_wires(const LayoutWords& words, LayoutQuestion& question) {
       read_meanwhile(words.traffic, "--traffic", cluster, *cluster.wires(wires.routes));
 }
 
-ForeignLayout given_layout(const LayoutWords& words, const Transformer& model) {
+ForeignLayout given_layout(const LayoutWords& words, const Transformer& model,
+                           const std::optional<Sites>& sites) {
   ForeignLayout given;
   if (!names_layout(words)) return given;
   if (!words.layout.empty() && !words.near.empty())
@@ -212,7 +235,7 @@ ForeignLayout given_layout(const LayoutWords& words, const Transformer& model) {
     given.layout = completed(given.layout, text, words.gpus > 0 ? words.gpus : usual, words.batch);
     check_sizes(given.layout, option);
   }
-  check_given(words, given.layout);
+  check_given(words, given.layout, sites);
   return given;
 }
 
@@ -259,6 +282,10 @@ Fields layout_fields(LayoutWords& words) {
               "or "
               "JSON itself, as '{\"failures\": \"llama3_h100\", \"save\": ...}': adds when the "
               "training ends on a machine that fails"},
+             {"sites", words.sites,
+              "copies of the training far apart, a file or JSON itself, as '{\"sites\": 2, "
+              "\"bandwidth\": \"100 Gbps\", \"latency\": \"30 ms\", \"every\": 100}': each has its "
+              "part of --gpus and --global-batch"},
              Field("program", words.program,
                    "layouts that a program can do: any (default), megatron, torchtitan")
                  .one_of({"any", "megatron", "torchtitan"}),
@@ -305,13 +332,16 @@ Fields layout_fields(LayoutWords& words) {
          limit_fields(words.limits);
 }
 
-AnsweredLayouts answer_layouts(const LayoutWords& words, bool wants_slices, Stopper& stopper) {
+AnsweredLayouts answer_layouts(const LayoutWords& asked, bool wants_slices, Stopper& stopper) {
+  const std::optional<Sites> sites = sites_of(asked);
+  const LayoutWords words = at_one_site(asked, sites);
   check_play(words);
   check_margins(words);
   const bool is_given = !words.layout.empty();
   const Transformer model = load_model(words.model);
-  const ForeignLayout given = given_layout(words, model);
-  LayoutQuestion question = question_of(words, model, names_layout(words) ? &given : nullptr);
+  const ForeignLayout given = given_layout(words, model, sites);
+  LayoutQuestion question =
+      question_of(words, model, names_layout(words) ? &given : nullptr, sites);
   if (!words.near.empty()) {
     check_layout(model, given.layout, question.space.sequence, "--near");
     question.space.near = given.layout;

@@ -13,7 +13,7 @@ struct AnsweredLayouts {
 };
 
 // `wants_slices`: when every GPU of the one layout did what. Throws StuckStep.
-AnsweredLayouts answer_layouts(const LayoutWords& words, bool wants_slices, Stopper& stopper);
+AnsweredLayouts answer_layouts(const LayoutWords& asked, bool wants_slices, Stopper& stopper);
 
 // sgdsim/layout-result/1, or with `axis` a list of sgdsim/layout-point/1.
 Answer answer_layout(const Value& question, const Watch& watch);

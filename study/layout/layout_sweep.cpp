@@ -39,9 +39,10 @@ constexpr std::array<WholeField, 3> whole_fields{{
     {"global_batch", &LayoutWords::batch, most_global_batch},
 }};
 constexpr std::string_view of_cluster = "cluster.";
+constexpr std::string_view of_sites = "sites.";
 constexpr std::string_view of_algorithms = "algorithm";
 
-void set_field(LayoutWords& words, const std::string& field, const Json& value) {
+void set_word(LayoutWords& words, const std::string& field, const Json& value) {
   const std::string where = "--axis " + field;
   if (field == of_algorithms) {
     words.algorithms = {Value(value, where, "").text()};
@@ -58,16 +59,23 @@ void set_field(LayoutWords& words, const std::string& field, const Json& value) 
       words.*one.member = Value(value, where, "").whole(1, one.most);
       return;
     }
+  if (field.starts_with(of_sites)) {
+    Json sites = words.sites.empty() ? Json::object() : Document::read(words.sites).root().json();
+    set_field(sites, steps_of(field.substr(of_sites.size()), where), value, where);
+    words.sites = sites.dump();
+    return;
+  }
   words.settings.push_back(field.substr(of_cluster.size()) + "=" + text_of_value(value));
 }
 
 void check_field(const std::string& field) {
-  if (field.starts_with(of_cluster) && field.size() > of_cluster.size()) return;
+  for (const std::string_view owner : {of_cluster, of_sites})
+    if (field.starts_with(owner) && field.size() > owner.size()) return;
   std::vector<std::string> known = {std::string(of_algorithms)};
   for (const auto& one : text_fields()) known.push_back(one.first);
   for (const WholeField& one : whole_fields) known.emplace_back(one.name);
   if (std::find(known.begin(), known.end(), field) != known.end()) return;
-  known.emplace_back("cluster.FIELD");
+  known.insert(known.end(), {"cluster.FIELD", "sites.FIELD"});
   throw InputError("--axis " + field.substr(0, 80), unknown_name("field", field, known));
 }
 
@@ -105,7 +113,7 @@ AnsweredPoint LayoutSweep::answer(int64_t number, Stopper& stopper) const {
                           [&](const Json& values, AnsweredPoint& point) {
                             LayoutWords one = words_;
                             for (const auto& [field, value] : values.items())
-                              set_field(one, field, value);
+                              set_word(one, field, value);
                             const AnsweredLayouts answered = answer_layouts(one, false, stopper);
                             point.answer = to_json(answered.question, answered.answer);
                             point.warnings = warnings_of(answered.question, answered.answer);

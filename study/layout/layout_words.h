@@ -27,6 +27,7 @@ struct LayoutWords {
   std::string documents;
   std::string tokens;
   std::string goodput;
+  std::string sites;
   std::string program = "any";
   int64_t gpus = 0;
   int64_t sequence = 0;

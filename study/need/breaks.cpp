@@ -48,14 +48,15 @@ Breaks BreakList::breaks() && {
 }
 
 Fields fields_of(const Break& one) {
-  return {{"part", one.part, "the field of the cluster that describes the link; gpu or worker"},
-          {"says", one.says, "the same for people"},
-          Field("left", one.left, "of its rate; gone: one of several").one_of({"half", "gone"}),
-          {"step_us", one.step_us, "time of a step then"},
-          {"change_percent", one.change_percent, "more than the whole machine takes"},
-          {"gpu_hours_lost_a_day", one.gpu_hours_a_day, "of all GPUs of the job"},
-          Field("grew", one.grew, "what grew most of the step").if_any(),
-          {"grew_us", one.grew_us, "and by how much"}};
+  return {
+      {"part", one.part, "the field of the cluster that describes the link; sites, gpu or worker"},
+      {"says", one.says, "the same for people"},
+      Field("left", one.left, "of its rate; gone: one of several").one_of({"half", "gone"}),
+      {"step_us", one.step_us, "time of a step then"},
+      {"change_percent", one.change_percent, "more than the whole machine takes"},
+      {"gpu_hours_lost_a_day", one.gpu_hours_a_day, "of all GPUs of the job"},
+      Field("grew", one.grew, "what grew most of the step").if_any(),
+      {"grew_us", one.grew_us, "and by how much"}};
 }
 
 Fields fields_of(const Breaks& breaks) {
