@@ -94,6 +94,58 @@ TEST_CASE("modules again: a layer of norm and MLP is its forward pass but for th
     }
 }
 
+// Counted by hand from Megatron-LM's fused_bias_geglu.py and experts.py. Of two values of a visit
+// that go into the activation: each is cut off (read and written) and copied (likewise), 16 bytes;
+// backward one mask (3) and choice (5), two masks, their product (9) and a choice (5), and a copy
+// (4 each), 30 bytes. Of each value behind the last matrix 12 bytes, and 16 backward.
+TEST_CASE("modules again: limits and biases of experts are kernels of their own") {
+  Transformer model = mixture();
+  const double visits = 2 * module_tokens;
+  const auto bytes_of = [&](const std::string& words) {
+    AskedLayer one = asked(model, "dp8 ep8" + words);
+    const LayerTimes times = one.times(of_experts);
+    const double s_of_byte = one.gpu.bytes_s(1);
+    return std::pair{times.forward.element_wise / s_of_byte,
+                     times.backward.element_wise / s_of_byte};
+  };
+  const auto grows = [&](const std::string& words, bool limited, bool bias) {
+    const auto before = bytes_of(words);
+    model.experts->limited = limited;
+    model.experts->bias = bias;
+    const auto after = bytes_of(words);
+    model.experts->limited = model.experts->bias = false;
+    return std::pair{after.first - before.first, after.second - before.second};
+  };
+  const double width = static_cast<double>(model.experts->width);
+  const double hidden = static_cast<double>(model.hidden);
+  const auto limits = grows("", true, false);
+  CHECK(limits.first == doctest::Approx(16 * width * visits));
+  CHECK(limits.second == doctest::Approx(30 * width * visits));
+  const auto biases = grows("", false, true);
+  CHECK(biases.first == doctest::Approx(12 * hidden * visits));
+  CHECK(biases.second == doctest::Approx(16 * hidden * visits));
+  const auto again = grows(" recompute=modules:moe_act", true, true);
+  CHECK(again.second == doctest::Approx((30 + 16) * width * visits + 16 * hidden * visits));
+  const auto all_again = grows(" recompute=modules:moe", true, true);
+  CHECK(all_again.second ==
+        doctest::Approx((30 + 16) * width * visits + (16 + 12) * hidden * visits));
+  const auto compiled = grows(" kernels=compiled", true, true);
+  CHECK(compiled.first == 0);
+  CHECK(compiled.second == 0);
+
+  // What was cut off is kept, too, unless it is made again.
+  const auto kept = [&](const std::string& words, bool limited) {
+    model.experts->limited = limited;
+    const double bytes = layer_activations_B(model, parse_layout("dp8 ep8" + words, ""),
+                                             module_sequence, of_experts);
+    model.experts->limited = false;
+    return bytes;
+  };
+  CHECK(kept("", true) - kept("", false) == doctest::Approx(2 * 2 * width * visits));
+  CHECK(kept(" recompute=modules:moe_act", true) == kept(" recompute=modules:moe_act", false));
+  CHECK(kept(" kernels=compiled", true) == kept(" kernels=compiled", false));
+}
+
 TEST_CASE("modules again: single ones, as drawn") {
   const Transformer model = mixture();
   const auto more = [&](const std::string& modules, LayerKind kind) {

@@ -77,6 +77,12 @@ double indexer_B(const Transformer& model, LayerKind kind) {
          4 * real(indexer.top);
 }
 
+// Of experts: how many matrices' outputs are kept a second time, cut off at their limits.
+double limited_matrices(const Transformer& model, const Layout& layout) {
+  const bool are_kept = model.experts->limited && layout.kernels == Kernels::fused;
+  return are_kept ? real(model.mlp_matrices() - 1) : 0;
+}
+
 double mlp_B(const Transformer& model, const Layout& layout, LayerKind kind) {
   const bool is_frozen = layout.lora.is_used() && !layout.lora.adapts_mlp();
   // Behind each matrix but the last one, and what goes into that one unless it is frozen.
@@ -88,7 +94,8 @@ double mlp_B(const Transformer& model, const Layout& layout, LayerKind kind) {
       const Experts& experts = *model.experts;
       // Ranks that split an expert each have its inputs whole.
       const double inputs = is_frozen ? 0 : real(model.expert_input() * layout.expert_tensor);
-      return real(experts.per_token) * 2 * (inputs + matrices * real(experts.width)) +
+      const double made = matrices + limited_matrices(model, layout);
+      return real(experts.per_token) * 2 * (inputs + made * real(experts.width)) +
              2 * matrices * real(experts.all_shared_width()) + 2 * real(experts.input);
     }
     case Mlp::none:
@@ -131,8 +138,9 @@ double made_again_B(const Transformer& model, const Layout& layout, int64_t sequ
     if (all) split += mlp_B(model, layout, kind) / 2;
     if (recomputes(RecomputedModule::shared_experts))
       split += real((model.mlp_matrices() - (is_frozen ? 1 : 0)) * experts.all_shared_width());
-    if (recomputes(RecomputedModule::moe_act) && !is_frozen)
-      split += real(experts.per_token * experts.width);
+    if (recomputes(RecomputedModule::moe_act))
+      split += real(experts.per_token * experts.width) *
+               (limited_matrices(model, layout) + (is_frozen ? 0 : 1));
   }
   return 2 * micro_batch_tokens(layout, sequence) *
          (repeated * over_sequence(layout) + split / real(layout.tensor));

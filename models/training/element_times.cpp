@@ -174,6 +174,52 @@ TouchedValues touched_values(const Transformer& model, LayerKind kind) {
   return touched;
 }
 
+// What Megatron-LM does beside its fused kernels for experts. Where an activation's inputs are
+// limited, each half of them is cut off (4 bytes of a value), and both are put beside each other
+// again (4); backward there are masks (3 for one limit, 9 for two) and choices (5), and the halves
+// are put beside each other (4): fused_bias_geglu.py. Biases behind the last matrix are weighed
+// (2), added (6) and put beside each other (4), expert by expert; backward the gradients of bias
+// and weight are products (4 each) and sums (2 each), and parts are put beside each other (4):
+// experts.py.
+constexpr double limits_forward_B = 8;
+constexpr double limits_backward_B = 15;
+constexpr double biases_forward_B = 12;
+constexpr double biases_backward_B = 16;
+constexpr double kernels_of_limits_forward = 3;
+constexpr double kernels_of_limits_backward = 7;
+struct Unfused {
+  double limits_B = 0;  // forward; again, where activations are made again
+  double forward_B = 0;
+  double backward_B = 0;
+  double limits_kernels = 0;
+  double forward_kernels = 0;
+  double backward_kernels = 0;
+};
+Unfused unfused_of_experts(const TrainingStep& step, LayerKind kind) {
+  Unfused beside;
+  if (!kind.has_experts() || step.layout.kernels != Kernels::fused) return beside;
+  const Experts& experts = *step.model.experts;
+  const double visits = rank_tokens(step) / real(step.layout.tensor) * real(experts.per_token);
+  if (experts.limited) {
+    const double values = visits * real((step.model.mlp_matrices() - 1) * experts.width);
+    beside.limits_B = limits_forward_B * values;
+    beside.backward_B += limits_backward_B * values;
+    beside.limits_kernels = kernels_of_limits_forward;
+    beside.backward_kernels += kernels_of_limits_backward;
+  }
+  beside.forward_B = beside.limits_B;
+  beside.forward_kernels = beside.limits_kernels;
+  if (experts.bias) {
+    const double values = visits * real(step.model.expert_input());
+    const double own = real(experts.count) / real(step.layout.expert);
+    beside.forward_B += biases_forward_B * values;
+    beside.backward_B += biases_backward_B * values;
+    beside.forward_kernels += 2 * own + 1;
+    beside.backward_kernels += 4 * own + 1;
+  }
+  return beside;
+}
+
 double kernels_of(const TrainingStep& step, LayerKind kind) {
   if (step.layout.kernels == Kernels::eager) return kernels_of_eager_layer;
   return kernels_of_layer + (kind.has_experts() ? kernels_of_experts : 0);
@@ -183,8 +229,9 @@ double kernels_of(const TrainingStep& step, LayerKind kind) {
 
 double element_kernels(const TrainingStep& step, LayerKind kind) {
   const bool rotates_complex = step.layout.kernels == Kernels::compiled && kind.attends();
+  const Unfused beside = unfused_of_experts(step, kind);
   return kernels_of(step, kind) + (rotates_complex ? kernels_of_complex_rotation - 1 : 0) +
-         exchanges(step, kind);
+         (beside.forward_kernels + beside.backward_kernels) / 2 + exchanges(step, kind);
 }
 
 void add_element_wise(const TrainingStep& step, LayerKind kind, LayerTimes& times) {
@@ -197,8 +244,11 @@ void add_element_wise(const TrainingStep& step, LayerKind kind, LayerTimes& time
   const double bytes =
       bytes_per_value * rank_tokens(step) * (norms + touched.mlp / t + touched.mixing / t);
   const double starts = kernels * step.gpu.kernel.s() + gaps_s(step, kind);
-  times.forward.element_wise += step.gpu.bytes_s(bytes) + starts;
-  times.backward.element_wise += step.gpu.bytes_s(2 * bytes) + starts;
+  const Unfused beside = unfused_of_experts(step, kind);
+  times.forward.element_wise += step.gpu.bytes_s(bytes + beside.forward_B) +
+                                beside.forward_kernels * step.gpu.kernel.s() + starts;
+  times.backward.element_wise += step.gpu.bytes_s(2 * bytes + beside.backward_B) +
+                                 beside.backward_kernels * step.gpu.kernel.s() + starts;
   if (step.layout.kernels == Kernels::compiled) add_left_by_compiler(step, times, kind);
 }
 
@@ -212,6 +262,7 @@ ElementsAgain elements_again(const TrainingStep& step, LayerKind kind) {
   double touched = 0;  // values of a token
   double cast = 0;
   ElementsAgain again;
+  double beside_B = 0;
   if (recomputes(RecomputedModule::layernorm)) {
     const double norms = model.norms_before(kind);
     touched += 2 * norms * h * (layout.sequence_parallel ? 1 : t);  // each rank all, but with sp
@@ -239,18 +290,22 @@ ElementsAgain elements_again(const TrainingStep& step, LayerKind kind) {
       touched += 4 * visits * real(model.expert_input());  // sorted by expert, and merged
       add_mlp(visits, real(model.expert_input()), real(experts.width));
       if (experts.input > 0) cast += h + real(experts.input);
-      again.kernels += kernels_of_experts;
+      const Unfused beside = unfused_of_experts(step, kind);
+      beside_B += beside.forward_B;
+      again.kernels += kernels_of_experts + beside.forward_kernels;
     }
     if (all || recomputes(RecomputedModule::shared_experts))
       add_mlp(1, h, real(experts.all_shared_width()));
     if (recomputes(RecomputedModule::moe_act)) {
       touched += visits * matrices * real(experts.width);
-      again.kernels += 1;
+      const Unfused beside = unfused_of_experts(step, kind);
+      beside_B += beside.limits_B;
+      again.kernels += 1 + beside.limits_kernels;
     }
   }
   if (step.precision == Precision::bf16) cast = 0;
   const double bytes = rank_tokens(step) / t * (bytes_per_value * touched + cast_value_B * cast);
-  again.seconds = step.gpu.bytes_s(bytes) + again.kernels * step.gpu.kernel.s();
+  again.seconds = step.gpu.bytes_s(bytes + beside_B) + again.kernels * step.gpu.kernel.s();
   return again;
 }
 

@@ -53,7 +53,8 @@ struct Experts {
   int64_t groups_taken = 1;  // so many; with one group, of all
   int64_t input = 0;         // width of what experts get, made by one matrix; 0: the hidden state
   bool router_bias = false;
-  bool bias = false;  // of the experts' matrices
+  bool bias = false;     // of the experts' matrices
+  bool limited = false;  // what goes into the activation is cut off
   bool operator==(const Experts&) const = default;
 
   int64_t all_shared_width() const { return shared * (shared_width > 0 ? shared_width : width); }

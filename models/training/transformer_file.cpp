@@ -100,7 +100,10 @@ Fields fields_of(Experts& o) {
           .from(0, most_width),
       Field("router_bias", o.router_bias,
             "the router has a bias for each expert; false if not given"),
-      Field("bias", o.bias, "the matrices of the experts have biases; false if not given")};
+      Field("bias", o.bias, "the matrices of the experts have biases; false if not given"),
+      Field("limited", o.limited,
+            "what goes into the experts' activation is cut off at a limit, as swiglu_limit has it; "
+            "false if not given")};
 }
 
 Fields fields_of(Patches& o) {

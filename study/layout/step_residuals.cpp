@@ -49,10 +49,10 @@ const StepResiduals& step_residuals(bool plays, StepClass kind) {
   static constexpr std::array<StepResiduals, 6> all{
       {{false, StepClass::small, 16, of_small, 0.95, 1.17},
        {false, StepClass::large, 68, of_large, 0.95, 1.25},
-       {false, StepClass::experts, 53, of_experts, 0.92, 1.91},
+       {false, StepClass::experts, 53, of_experts, 0.92, 1.77},
        {true, StepClass::small, 16, of_small, 0.95, 1.17},
        {true, StepClass::large, 68, of_large, 0.95, 1.25},
-       {true, StepClass::experts, 53, of_experts, 0.92, 1.89}}};
+       {true, StepClass::experts, 53, of_experts, 0.92, 1.77}}};
   return all[(plays ? step_classes.size() : 0) + static_cast<std::size_t>(kind)];
 }
 

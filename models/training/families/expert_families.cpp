@@ -190,6 +190,7 @@ void read_qwen2_moe(const Keys& /*keys*/, Transformer& model) {
 void read_gpt_oss(const Keys& /*keys*/, Transformer& model) {
   model.sinks = true;
   model.experts->bias = true;
+  model.experts->limited = true;
 }
 
 void read_llama4(const Keys& keys, Transformer& model) {
