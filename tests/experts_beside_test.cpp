@@ -22,7 +22,7 @@ Layout paired(int64_t p, int64_t v, int64_t m) {
   layout.pipeline = p;
   layout.chunks = v;
   layout.micro_batches = m;
-  layout.hides_experts = true;
+  layout.experts = ExpertsUnder::beside;
   return layout;
 }
 
@@ -177,17 +177,17 @@ TEST_CASE("experts beside: the word of a layout, and programs that say so") {
       "--expert-model-parallel-size 8 --overlap-moe-expert-parallel-comm "
       "--expert-tensor-parallel-size 1 --global-batch-size 64 ";
   const std::string pipeline = "--pipeline-model-parallel-size 2 ";
-  CHECK(read(flags).layout.hides_experts);
+  CHECK(read(flags).layout.pairs_passes());
   CHECK_FALSE(has_note(read(flags), "is not priced"));
-  CHECK(read(flags + pipeline + "--num-virtual-stages-per-pipeline-rank 4").layout.hides_experts);
+  CHECK(read(flags + pipeline + "--num-virtual-stages-per-pipeline-rank 4").layout.pairs_passes());
   const ForeignLayout whole = read(flags + pipeline);
-  CHECK_FALSE(whole.layout.hides_experts);
+  CHECK_FALSE(whole.layout.pairs_passes());
   CHECK(has_note(whole, "overlap-moe-expert-parallel-comm is not priced"));
   CHECK(read("train:\n  micro_batch_size: 1\n  global_batch_size: 64\nmodel:\n  "
              "tensor_model_parallel_size: 1\n"
              "  expert_model_parallel_size: 8\ncomm_overlap:\n"
              "  overlap_moe_expert_parallel_comm: true\n")
-            .layout.hides_experts);
+            .layout.pairs_passes());
 }
 
 }  // namespace sgdsim

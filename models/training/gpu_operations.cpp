@@ -2,6 +2,8 @@
 // blocks of attention.
 #include "models/training/gpu_operations.h"
 
+#include <algorithm>
+
 #include "models/training/expert_exchanges.h"
 #include "models/training/modules_again.h"
 #include "sim/core/cast.h"
@@ -134,8 +136,13 @@ void GpuOperations::attend_around(Ends& chain, double seconds, double sent_B) {
   }
 }
 
-// Tokens go to their experts, and what comes out comes back by the same ways.
-void GpuOperations::visit_experts(Ends& chain, double seconds) {
+// Tokens go to their experts, and what comes out comes back by the same ways; beside both, a part
+// of the seconds may be computed.
+void GpuOperations::visit_experts(Ends& chain, double seconds, const PassTimes& times) {
+  const double under_out = std::min(times.under_out, seconds);
+  const double under_back = std::min(times.under_back, seconds - under_out);
+  Ends computed = chain;
+  compute(computed, under_out);
   const ExpertExchanges exchanges = expert_exchanges(step_, programs_.per_node());
   const auto& [first, second] = exchanges.all;
   Ends beside = chain;
@@ -143,11 +150,15 @@ void GpuOperations::visit_experts(Ends& chain, double seconds) {
   collective(chain, first.kind, first.out, first.out_B);
   collective(other, second.kind, second.out, second.out_B);
   if (exchanges.at_once) add(chain, beside);
-  compute(chain, seconds);
+  if (under_out > 0) add(chain, computed);
+  compute(chain, seconds - under_out - under_back);
+  computed = chain;
+  compute(computed, under_back);
   beside = chain;
   collective(other, second.kind, second.back, second.back_B);
   collective(chain, first.kind, first.back, first.back_B);
   if (exchanges.at_once) add(chain, beside);
+  if (under_back > 0) add(chain, computed);
 }
 
 // Of modules that the backward pass computes again; what they compute lies with the rest of it.
@@ -157,7 +168,7 @@ void GpuOperations::exchange_again(Ends& chain, LayerKind kind) {
     before_pair(chain);
     after_pair(chain);
   }
-  if (again.visits_experts) visit_experts(chain, 0);
+  if (again.visits_experts) visit_experts(chain, 0, {});
 }
 
 // What mixes positions, and what follows it; side by side, both lie in one pair.
@@ -177,7 +188,7 @@ void GpuOperations::layer(Ends& chain, LayerKind kind, const PassTimes& times, d
   const bool has_second = pairs > 0;
   if (has_second) before_pair(chain);
   if (kind.has_experts())
-    visit_experts(chain, part_s);
+    visit_experts(chain, part_s, times);
   else if (kind.mlp == Mlp::dense)
     compute(chain, part_s);
   if (has_second || step_.model.parallel) after_pair(chain);

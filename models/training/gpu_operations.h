@@ -54,7 +54,7 @@ class GpuOperations {
   void after_pair(Ends& chain);
   void attend(Ends& chain, LayerKind kind, double seconds, bool is_forward);
   void attend_around(Ends& chain, double seconds, double sent_B);
-  void visit_experts(Ends& chain, double seconds);
+  void visit_experts(Ends& chain, double seconds, const PassTimes& times);
   void exchange_again(Ends& chain, LayerKind kind);
   void layer(Ends& chain, LayerKind kind, const PassTimes& times, double computed_s,
              bool is_forward);

@@ -46,7 +46,7 @@ double hidden_expert_s(const PricedStage& stage) {
 // the last rank that come before and behind these are alone.
 double overlapped_micro_batches(const Layout& layout) {
   if (layout.schedule == PipelineSchedule::dualpipe) return real(layout.micro_batches);
-  if (!layout.hides_experts) return 0;
+  if (!layout.pairs_passes()) return 0;
   return real(layout.micro_batches) -
          real(forwards_ahead(layout, layout.pipeline - 1)) / real(layout.chunks);
 }
@@ -103,7 +103,7 @@ double exposed_sends_s(const Layout& layout, const PricedStage& stage, const Sta
                        const OwnSends& own) {
   const double chunks = real(layout.chunks);
   // A pair begins with what the pairs of both neighbours end with.
-  if (layout.hides_experts) return chunks * sends.slowest_s();
+  if (layout.pairs_passes()) return chunks * sends.slowest_s();
   switch (layout.schedule) {
     case PipelineSchedule::zb1p:
       return (1 - 1 / real(layout.pipeline)) *
@@ -154,14 +154,15 @@ void add_pipeline(const TrainingStep& step, const PricedStage& stage, const Pass
   both += stage.times.backward;
   const double overlapped = overlapped_micro_batches(layout);
   result.hidden.context = count * both.hidden_context;
-  result.hidden.expert = overlapped * hidden_expert_s(stage);
+  const double hidden_by_passes = overlapped * hidden_expert_s(stage);
+  result.hidden.expert = hidden_by_passes + count * both.hidden_expert;
   StepParts& parts = result.parts;
   parts.products = count * both.products;
   parts.attention = count * both.attention;
   parts.element_wise = count * both.element_wise;
   parts.tensor = count * both.tensor;
   parts.context = count * both.context;
-  parts.expert = count * both.expert - result.hidden.expert;
+  parts.expert = count * both.expert - hidden_by_passes;
   parts.offload = count * both.offload;
   parts.host = count * both.host;
   result.hidden.offload = count * both.hidden_offload;
@@ -182,7 +183,7 @@ void add_pipeline(const TrainingStep& step, const PricedStage& stage, const Pass
   if (sends_keep_rank(layout)) {
     parts.sends = ends + kept_by_sends_s(layout, own, result.slowest_stage);
   } else {
-    const double alternating = layout.hides_experts  ? overlapped
+    const double alternating = layout.pairs_passes() ? overlapped
                                : goes_around(layout) ? count - filling / real(layout.chunks)
                                                      : count;
     const double steady = alternating * exposed_sends_s(layout, stage, sends, own);

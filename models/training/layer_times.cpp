@@ -128,17 +128,42 @@ void add_context(const TrainingStep& step, GroupTimes& groups, LayerKind kind, L
   }
 }
 
-// Out and back.
-double expert_exchange_s(const TrainingStep& step, GroupTimes& groups) {
+struct OutAndBack {
+  double out_s = 0;
+  double back_s = 0;
+};
+OutAndBack expert_exchange_s(const TrainingStep& step, GroupTimes& groups) {
   const ExpertExchanges exchanges = expert_exchanges(step, groups.per_node());
   const auto [first, second] = exchanges.all;
   const auto take = [&](double one_s, double other_s) {
     return exchanges.at_once ? std::max(one_s, other_s) : one_s + other_s;
   };
-  return take(groups.seconds(first.out, first.group, first.out_B),
-              groups.seconds(second.out, second.group, second.out_B)) +
-         take(groups.seconds(second.back, second.group, second.back_B),
-              groups.seconds(first.back, first.group, first.back_B));
+  return {take(groups.seconds(first.out, first.group, first.out_B),
+               groups.seconds(second.out, second.group, second.out_B)),
+          take(groups.seconds(second.back, second.group, second.back_B),
+               groups.seconds(first.back, first.group, first.back_B))};
+}
+
+// The backward pass begins with what came back. Where gradients of weights are made later, only
+// the other products are there to lie under.
+void add_under(const TrainingStep& step, LayerKind kind, LayerTimes& times) {
+  if (step.layout.experts != ExpertsUnder::shared || !kind.has_experts()) return;
+  const bool makes_weights_later = step.layout.schedule == PipelineSchedule::zb1p ||
+                                   step.layout.schedule == PipelineSchedule::zbv;
+  std::array<LayerTimes, 2> of_shared;  // the first matrices, and the last one
+  std::size_t number = 0;
+  for (const RankMatrix& matrix : RankMatrices(step.model, step.layout, kind)) {
+    if (matrix.of != MatrixOf::mlp || number == of_shared.size()) continue;
+    Products products(step, of_shared[number++]);
+    products.add(matrix);
+  }
+  const auto backward_s = [&](const LayerTimes& one) {
+    return one.backward.products - (makes_weights_later ? one.backward.weight_products : 0);
+  };
+  times.forward.under_out = of_shared[0].forward.products;
+  times.forward.under_back = of_shared[1].forward.products;
+  times.backward.under_out = backward_s(of_shared[1]);
+  times.backward.under_back = backward_s(of_shared[0]);
 }
 
 void add_communication(const TrainingStep& step, GroupTimes& groups, LayerKind kind,
@@ -155,9 +180,16 @@ void add_communication(const TrainingStep& step, GroupTimes& groups, LayerKind k
   times.backward.tensor += pass + again.tensor_pairs * both;
   if (layout.context > 1 && kind.attends()) add_context(step, groups, kind, times);
   if (!kind.has_experts()) return;
-  const double expert = expert_exchange_s(step, groups);
-  times.forward.expert += expert;
-  times.backward.expert += (again.visits_experts ? 2 : 1) * expert;
+  add_under(step, kind, times);
+  const OutAndBack expert = expert_exchange_s(step, groups);
+  const double both_s = expert.out_s + expert.back_s;
+  for (PassTimes* pass : {&times.forward, &times.backward}) {
+    const double hidden =
+        std::min(expert.out_s, pass->under_out) + std::min(expert.back_s, pass->under_back);
+    pass->expert += both_s - hidden;
+    pass->hidden_expert += hidden;
+  }
+  if (again.visits_experts) times.backward.expert += both_s;
 }
 
 }  // namespace
@@ -174,21 +206,19 @@ PassTimes& PassTimes::operator+=(const PassTimes& other) {
   offload += other.offload;
   hidden_offload += other.hidden_offload;
   host += other.host;
+  hidden_expert += other.hidden_expert;
+  under_out += other.under_out;
+  under_back += other.under_back;
   return *this;
 }
 
 PassTimes operator*(double factor, const PassTimes& times) {
-  return {factor * times.products,
-          factor * times.attention,
-          factor * times.element_wise,
-          factor * times.tensor,
-          factor * times.context,
-          factor * times.expert,
-          factor * times.weight_products,
-          factor * times.hidden_context,
-          factor * times.offload,
-          factor * times.hidden_offload,
-          factor * times.host};
+  return {
+      factor * times.products,        factor * times.attention,      factor * times.element_wise,
+      factor * times.tensor,          factor * times.context,        factor * times.expert,
+      factor * times.weight_products, factor * times.hidden_context, factor * times.offload,
+      factor * times.hidden_offload,  factor * times.host,           factor * times.hidden_expert,
+      factor * times.under_out,       factor * times.under_back};
 }
 
 namespace {

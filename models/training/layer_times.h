@@ -39,6 +39,10 @@ struct PassTimes {
   double offload = 0;          // what a pass waits for copies of activations to or from the host
   double hidden_offload = 0;   // and what of them lies under it
   double host = 0;             // what it waits for the host to launch its kernels
+  double hidden_expert = 0;    // what shared experts hide of exchanges of experts
+  // Of products, those that exchanges of experts may lie under, on their way out and back.
+  double under_out = 0;
+  double under_back = 0;
 
   double compute() const { return products + attention + element_wise; }
   double waits() const { return offload + host; }

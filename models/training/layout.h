@@ -57,10 +57,20 @@ enum class Dispatch : uint8_t { direct, node };
 inline constexpr Named<Dispatch, 2> dispatch_names{
     {{"direct", Dispatch::direct}, {"node", Dispatch::node}}};
 
+// What exchanges of experts lie under: nothing; with 1f1b, once the pipeline is filled, what
+// another micro-batch computes, because a forward and a backward pass of two are one; or shared
+// experts, the first matrices of which are computed while tokens go out, and the last one while
+// they come back.
+enum class ExpertsUnder : uint8_t { alone, beside, shared };
+inline constexpr Named<ExpertsUnder, 3> experts_under{{{"alone", ExpertsUnder::alone},
+                                                       {"beside", ExpertsUnder::beside},
+                                                       {"shared", ExpertsUnder::shared}}};
+
 inline const auto& names_of(PipelineSchedule) { return pipeline_schedules; }
 inline const auto& names_of(ContextBy) { return context_names; }
 inline const auto& names_of(Kernels) { return kernel_names; }
 inline const auto& names_of(Dispatch) { return dispatch_names; }
+inline const auto& names_of(ExpertsUnder) { return experts_under; }
 
 struct Layout {
   int64_t tensor = 1;
@@ -93,9 +103,7 @@ struct Layout {
   bool adds_apart = false;
   Kernels kernels = Kernels::fused;
   Dispatch dispatch = Dispatch::direct;
-  // experts=beside: once the pipeline is filled, a forward and a backward pass of two micro-batches
-  // are one, and exchanges of experts of one lie under what the other computes.
-  bool hides_experts = false;
+  ExpertsUnder experts = ExpertsUnder::alone;
   Lora lora = {};
   Offload offload = {};
   bool host_launches = false;  // cuda_graphs=off: the host launches every kernel, and may be late
@@ -112,6 +120,7 @@ struct Layout {
     return keeps_scores &&
            (recompute == Recompute::selective || recomputes(RecomputedModule::core_attn));
   }
+  bool pairs_passes() const { return experts == ExpertsUnder::beside; }
   int64_t gpus() const { return tensor * pipeline * context * replicas; }
   int64_t batch() const { return micro_batch * micro_batches * replicas; }  // sequences of a step
   // Ranks that share the optimizer's states of what is not an expert.
@@ -193,7 +202,7 @@ int64_t exchanged_layers(const Transformer& model, const Layout& layout, int64_t
 bool is_plain(const Transformer& model);
 // Whether recompute=operations is known for it: operations were counted for layers of one kind.
 bool knows_operations(const Transformer& model, const Layout& layout);
-// Why experts=beside does not fit; empty if it does.
+// Why experts=beside or experts=shared does not fit; empty if it does.
 std::string hidden_experts_misfit(const Transformer& model, const Layout& layout);
 // With recompute=modules, why one of them is none that the model has and keeps; empty if all are.
 std::string modules_misfit(const Transformer& model, const Layout& layout);

@@ -256,10 +256,16 @@ bool knows_operations(const Transformer& model, const Layout& layout) {
 }
 
 std::string hidden_experts_misfit(const Transformer& model, const Layout& layout) {
-  const std::string word = "experts=beside";
-  if (!layout.hides_experts) return "";
+  if (layout.experts == ExpertsUnder::alone) return "";
+  const std::string word = "experts=" + std::string(name_in(experts_under, layout.experts));
   if (!model.experts) return "the model has no experts that " + word + " could hide; leave it out";
   if (layout.expert == 1) return idle_beside(word, "ep1");
+  if (layout.experts == ExpertsUnder::shared) {
+    if (model.experts->shared == 0) return idle_beside(word, "experts of which none is shared");
+    if (layout.schedule == PipelineSchedule::dualpipe)
+      return idle_beside(word, "dualpipe, which hides exchanges under other passes");
+    return "";
+  }
   if (layout.pipeline == 1 && layout.micro_batches == 1) return idle_beside(word, "ga1");
   if (layout.schedule != PipelineSchedule::one_f_one_b)
     return word + " pairs passes of schedule=1f1b" +

@@ -49,10 +49,11 @@ void for_each_inner(const Transformer& model, const LayoutSpace& space, Layout l
         const bool has_all = model.experts && layout.expert == 1;
         layout.dispatch =
             has_all && layout.expert_tensor == 1 ? Dispatch::direct : space.base.dispatch;
-        layout.hides_experts = space.base.hides_experts && !has_all;
+        layout.experts = has_all ? ExpertsUnder::alone : space.base.experts;
         layout.micro_batch = b;
         layout.micro_batches = of_replica / b;
-        if (layout.pipeline == 1 && layout.micro_batches == 1) layout.hides_experts = false;
+        if (layout.pairs_passes() && layout.pipeline == 1 && layout.micro_batches == 1)
+          layout.experts = ExpertsUnder::alone;
         for (const bool sp : {false, true}) {
           layout.sequence_parallel = sp;
           for_each_choice(model, space, layout, f);

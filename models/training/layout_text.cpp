@@ -42,7 +42,6 @@ constexpr Named<bool, 2> overlap_names{{{"on", true}, {"off", false}}};
 constexpr Named<bool, 2> reshard_names{{{"on", false}, {"off", true}}};
 constexpr Named<bool, 2> send_names{{{"whole", false}, {"split", true}}};
 constexpr Named<bool, 2> accumulate_names{{{"fused", false}, {"apart", true}}};
-constexpr Named<bool, 2> expert_names{{{"alone", false}, {"beside", true}}};
 constexpr Named<bool, 2> graph_names{{{"on", false}, {"off", true}}};
 constexpr std::array choice_names = {
     "recompute", "schedule", "context",   "reshard",     "attention", "ends",       "stages",
@@ -102,7 +101,7 @@ bool set_later_choice(Layout& layout, const std::string& name, const std::string
   else if (name == "dispatch")
     layout.dispatch = named_in(dispatch_names, name, value, where);
   else if (name == "experts")
-    layout.hides_experts = named_in(expert_names, name, value, where);
+    layout.experts = named_in(experts_under, name, value, where);
   else if (name == "mtp")
     layout.predictions = number_in(name + "=" + value, name.size() + 1, 0, most_predictions, where);
   else
@@ -275,7 +274,7 @@ std::string to_text(const Layout& layout) {
   if (layout.adds_apart) add("accumulate", name_in(accumulate_names, true));
   if (layout.kernels != usual.kernels) add("kernels", name_in(kernel_names, layout.kernels));
   if (layout.dispatch != usual.dispatch) add("dispatch", name_in(dispatch_names, layout.dispatch));
-  if (layout.hides_experts) add("experts", name_in(expert_names, true));
+  if (layout.experts != ExpertsUnder::alone) add("experts", name_in(experts_under, layout.experts));
   if (layout.lora.is_used()) add("lora", lora_text(layout.lora));
   if (layout.lora.frozen != usual.lora.frozen)
     add("frozen", name_in(frozen_formats, layout.lora.frozen));
@@ -336,9 +335,10 @@ Fields later_fields(LayoutFile& file) {
           {"dispatch", o.dispatch,
            "node: a token goes once to each node where it has experts, and from there to their "
            "GPUs"},
-          choice("experts", o.hides_experts, expert_names,
-                 "beside: with 1f1b, a forward and a backward pass of two micro-batches lie under "
-                 "each other, and what one exchanges with experts under what the other computes"),
+          {"experts", o.experts,
+           "beside: with 1f1b, a forward and a backward pass of two micro-batches lie under each "
+           "other, and what one exchanges with experts under what the other computes; shared: "
+           "exchanges lie under what shared experts compute"},
           choice("cuda_graphs", o.host_launches, graph_names,
                  "off: the host launches every kernel, and passes wait for it where it is late"),
           Field("mtp", o.predictions,

@@ -87,7 +87,6 @@ class Neighbours {
     each(&Layout::half_gradients, both);
     each(&Layout::overlaps, both);
     each(&Layout::splits_sends, both);
-    each(&Layout::hides_experts, both);
     for (const Recompute what :
          {Recompute::none, Recompute::selective, Recompute::full, Recompute::operations}) {
       Layout layout = given_;
@@ -97,6 +96,11 @@ class Neighbours {
       offer(layout);
     }
     if (given_.recompute == Recompute::none || given_.recompute == Recompute::modules) modules();
+    for (const auto& under : experts_under) {
+      Layout layout = given_;
+      layout.experts = under.second;
+      offer(layout);
+    }
     for (const auto& [name, by] : context_names) {
       Layout layout = given_;
       layout.context_by = by;
@@ -138,7 +142,7 @@ class Neighbours {
     }
     if (layout.zero < 3) layout.keeps_weights = false;
     if (layout.expert_ranks() == 1) layout.dispatch = Dispatch::direct;
-    if (layout.expert == 1) layout.hides_experts = false;
+    if (layout.expert == 1) layout.experts = ExpertsUnder::alone;
     if (layout.zero == 0) layout.shard_copies = 1;
     const int64_t of_replica = layout.tensor * layout.pipeline * layout.context;
     if (space_.gpus % of_replica != 0) return;

@@ -54,7 +54,7 @@ void add_one_f_one_b(const Layout& layout, int64_t rank, std::vector<PassSlot>& 
   const int64_t ahead = forwards_ahead(layout, rank);
   for (int64_t i = 0; i < ahead; ++i) way.forward();
   for (int64_t i = ahead; i < way.all(); ++i) {
-    if (layout.hides_experts) {
+    if (layout.pairs_passes()) {
       way.both();
     } else {
       way.forward();
@@ -250,7 +250,7 @@ int64_t forwards_ahead(const Layout& layout, int64_t rank) {
     default:
       break;
   }
-  const int64_t more = layout.hides_experts ? 1 : 0;  // the forward pass of the first pair
+  const int64_t more = layout.pairs_passes() ? 1 : 0;  // the forward pass of the first pair
   return std::min(
       more + (layout.chunks == 1 ? behind : 2 * behind + (layout.chunks - 1) * layout.pipeline),
       all);

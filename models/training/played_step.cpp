@@ -102,7 +102,7 @@ class SlowGpus {
 StepParts parts_of(const Layout& layout, const PassTimes& times, const RankPlayed& rank) {
   StepParts parts;
   const double busy = rank.busy.s();
-  const bool hides = layout.schedule == PipelineSchedule::dualpipe || layout.hides_experts;
+  const bool hides = layout.schedule == PipelineSchedule::dualpipe || layout.pairs_passes();
   const double hidden = hides ? std::max(0.0, times.all() - busy) : 0;
   parts.expert = std::max(0.0, times.expert - hidden);
   parts.offload = times.offload;

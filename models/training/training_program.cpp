@@ -30,7 +30,7 @@ std::string_view title_of(TrainingProgram program) {
 bool can_do(TrainingProgram program, const Layout& layout) {
   switch (program) {
     case TrainingProgram::megatron:
-      return layout.zero <= 1 && !(layout.hides_experts && layout.recompute == Recompute::full);
+      return layout.zero <= 1 && !(layout.pairs_passes() && layout.recompute == Recompute::full);
     case TrainingProgram::torchtitan:
       return layout.sequence_parallel == (layout.tensor > 1) &&
              (layout.zero == 3 || (layout.zero == 0 && only_replicates(layout)));

@@ -28,7 +28,8 @@ class FlagReader : public MegatronReader {
     set_recompute();
     read_adapters(settings_, is_swift_ ? adapters_of_swift() : adapters_of_slime(), found_);
     set_batches();
-    hide_experts({"overlap-moe-expert-parallel-comm"});
+    hide_experts(ExpertsUnder::shared, {"moe-shared-expert-overlap"});
+    hide_experts(ExpertsUnder::beside, {"overlap-moe-expert-parallel-comm"});
     return found_;
   }
 

@@ -45,7 +45,8 @@ class NemoReader : public MegatronReader {
     NemoNames beside = in_nemo("overlap_moe_expert_parallel_comm");
     beside.insert(beside.end(),
                   {"comm_overlap.overlap_moe_expert_parallel_comm", "moe_a2a_overlap"});
-    hide_experts(beside);
+    hide_experts(ExpertsUnder::shared, in_nemo("moe_shared_expert_overlap"));
+    hide_experts(ExpertsUnder::beside, beside);
     return found_;
   }
 

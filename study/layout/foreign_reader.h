@@ -66,11 +66,12 @@ class ForeignReader {
           name, "is " + std::to_string(whole) + ", which does not divide by " + std::to_string(by));
     return whole / by;
   }
-  // Whether exchanges of experts lie under another micro-batch, where that is modelled.
-  void hide_experts(const SettingNames& names) {
-    Layout paired = found_.layout;
-    paired.hides_experts = flag(names);
-    if (hidden_experts_misfit(model_, paired).empty()) found_.layout = paired;
+  // Whether exchanges of experts lie under these, where that is modelled.
+  void hide_experts(ExpertsUnder under, const SettingNames& names) {
+    if (!flag(names)) return;
+    Layout hidden = found_.layout;
+    hidden.experts = under;
+    if (hidden_experts_misfit(model_, hidden).empty()) found_.layout = hidden;
   }
   void check_size() const { check_sizes(found_.layout, settings_.file()); }
   int64_t replicas(int64_t in_file = 0) {

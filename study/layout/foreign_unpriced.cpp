@@ -17,6 +17,8 @@ struct Unpriced {
 constexpr const char* numbers = "is not taken over; --precision fp8 or nvfp4 prices products so";
 constexpr const char* alone =
     "is not priced: exchanges of experts wait for no other micro-batch, and hide under none";
+constexpr const char* unshared =
+    "is not priced: exchanges of experts do not hide under shared experts";
 constexpr const char* quantized = "is not priced: what is exchanged keeps its bytes";
 constexpr const char* states =
     "is not taken over: states of the optimizer are taken to be those of Adam in float32";
@@ -25,8 +27,7 @@ constexpr std::array<Unpriced, 24> unpriced = {{
     {"use_tp_pp_dp_mapping", "", "is not modelled: replicas lie nearer to each other than stages"},
     {"overlap_moe_expert_parallel_comm", "", alone},
     {"moe_a2a_overlap", "", alone},
-    {"moe_shared_expert_overlap", "",
-     "is not priced: exchanges of experts do not hide under the shared experts"},
+    {"moe_shared_expert_overlap", "", unshared},
     {"zero_quantized_weights", "", quantized},
     {"zero_quantized_gradients", "", quantized},
     {"fp8", "", numbers},
@@ -107,7 +108,8 @@ void note_size(const FlatSettings& settings, std::initializer_list<const char*> 
 void note_unpriced(const FlatSettings& settings, const Transformer& model, ForeignLayout& found) {
   for (const auto& setting : settings.values())
     if (const char* sentence = sentence_on(setting.first, setting.second);
-        sentence != nullptr && !(sentence == alone && found.layout.hides_experts))
+        sentence != nullptr && !(sentence == alone && found.layout.pairs_passes()) &&
+        !(sentence == unshared && found.layout.experts == ExpertsUnder::shared))
       found.notes.push_back(setting.first + " " + sentence);
   note_size(settings,
             {"num-layers", "num_layers", "model.num_layers", "language_model.num_layers",

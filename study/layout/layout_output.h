@@ -90,8 +90,8 @@ struct HiddenPart {
 inline constexpr std::array<HiddenPart, 6> hidden_parts{
     {{"context_us", "of context parallelism, under attention", &HiddenParts::context,
       &StepParts::context},
-     {"expert_us", "of experts, under the other pass of dualpipe", &HiddenParts::expert,
-      &StepParts::expert},
+     {"expert_us", "of experts, under the other pass of a pair or shared experts",
+      &HiddenParts::expert, &StepParts::expert},
      {"sends_us", "between stages, under other chunks", &HiddenParts::sends, &StepParts::sends},
      {"data_us", "of replicas, under passes", &HiddenParts::data, &StepParts::data},
      {"offload_us",
