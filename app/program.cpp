@@ -13,6 +13,7 @@
 #include "app/usage.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "sim/core/read_files.h"
 #include "sim/core/stopper.h"
 #include "sim/net/stuck.h"
 #include "sim/play/schedules_in_time.h"
@@ -80,6 +81,7 @@ void describe(CLI::App& program, Streams streams, int& exit_code) {
 
 int run_program(const std::vector<std::string>& given, Streams streams) {
   const std::vector<std::string> arguments = with_help_asked(given);
+  forget_reads();
   CLI::App program("A trace-driven simulator of distributed SGD.");
   int exit_code = 0;
   describe(program, streams, exit_code);

@@ -15,6 +15,7 @@
 #include "sim/core/error.h"
 #include "sim/core/output.h"
 #include "sim/core/quantity.h"
+#include "sim/core/read_files.h"
 #include "sim/core/refusal.h"
 
 namespace sgdsim::calibrate {
@@ -164,6 +165,7 @@ int answer(const std::vector<std::string>& arguments, Session& session, std::ost
     if (session.processes) session.processes->tell({exit_code, sentence});
     return exit_code;
   };
+  forget_reads();
   try {
     for (const std::string& argument : arguments)
       if (const std::string problem = problem_of_text(argument, true); !problem.empty())

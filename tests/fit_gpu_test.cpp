@@ -140,8 +140,9 @@ TEST_CASE("fit gpu: products and exchanges beside each other become interference
   }
   Json twice = json;
   twice["interference"].push_back(twice["interference"][0]);
-  write_file(twice.dump(), out);
-  CHECK_THROWS_WITH_AS(load_gpu(out), doctest::Contains("each kind of exchange once"), InputError);
+  const Temporary as_file(Temporary::Kind::file, twice.dump());
+  CHECK_THROWS_WITH_AS(load_gpu(as_file.name()), doctest::Contains("each kind of exchange once"),
+                       InputError);
 }
 
 TEST_CASE("fit gpu: types, and products that are none of a curve") {

@@ -34,7 +34,8 @@ TEST_CASE("foreign layouts: one file of each program") {
   CHECK(to_text(nemo.layout) == "tp4 pp4 vp5 dp4 ga32 zero1 sp gradients=bf16 overlap=off");
   CHECK(nemo.sequence == 4096);
   // 256 / (16 x 2) = 8.
-  CHECK(to_text(of_file("deepspeed.json", 16, "llama3.1_8b").layout) == "dp16 mbs2 ga8 zero3");
+  CHECK(to_text(of_file("deepspeed.json", 16, "llama3.1_8b").layout) ==
+        "dp16 mbs2 ga8 zero3 gradients=bf16");
   // Of 64 GPUs, 8 of a replica; sequences of a pipeline go one by one.
   const ForeignLayout titan = of_file("torchtitan.toml", 64, "llama3.1_8b");
   CHECK(to_text(titan.layout) ==

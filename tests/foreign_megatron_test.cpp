@@ -175,6 +175,59 @@ TEST_CASE("foreign Megatron: what no word says, and sizes of another model, are 
   CHECK_FALSE(has_note(megatron_read("export FP8=False\nexport TENSOR_MODEL_PARALLEL=2\n"), "FP8"));
 }
 
+TEST_CASE("foreign layouts: types of weights and gradients, and what is gathered under nothing") {
+  const std::string whole =
+      two_ranks + "--lr 1e-4 --use-distributed-optimizer --global-batch-size 64 ";
+  const auto is_half = [](const std::string& text) {
+    return megatron_read(text).layout.half_gradients;
+  };
+  CHECK_FALSE(is_half(whole + "--bf16"));
+  CHECK(is_half(whole + "--bf16 --grad-reduce-in-bf16"));
+  CHECK(is_half(whole + "--fp16"));
+  CHECK_FALSE(is_half(whole + "--fp16 --accumulate-allreduce-grads-in-fp32"));
+  const char* float32 = "float32, or not said";
+  CHECK(has_note(megatron_read(whole), float32));
+  CHECK_FALSE(has_note(megatron_read(whole + "--bf16"), float32));
+  CHECK_FALSE(has_note(megatron_read(two_ranks), float32));  // flags alone
+  CHECK(has_note(megatron_read("trainer:\n  precision: 32\n" +
+                               std::string("model:\n  tensor_model_parallel_size: 2\n")),
+                 float32));
+  CHECK(has_note(megatron_read("[training]\nseq_len = 64\nmixed_precision_param = \"float32\"\n"),
+                 float32));
+  const char* gathers = "weights are taken to be gathered there";
+  CHECK(has_note(megatron_read(whole + "--overlap-grad-reduce"), gathers));
+  CHECK_FALSE(
+      has_note(megatron_read(whole + "--overlap-grad-reduce --overlap-param-gather"), gathers));
+  CHECK_FALSE(has_note(megatron_read(whole), gathers));
+  CHECK(has_note(megatron_read(whole + "--tp-comm-overlap"), "lie under nothing"));
+
+  const auto deepspeed = [](const std::string& more) {
+    return megatron_read(R"({"train_batch_size": 16, "zero_optimization": {"stage": 2}, )" + more +
+                         "}");
+  };
+  const std::string bf16 = R"("bf16": {"enabled": true})";
+  CHECK(deepspeed(bf16).layout.half_gradients);
+  CHECK_FALSE(deepspeed(bf16 + R"(, "communication_data_type": "fp32")").layout.half_gradients);
+  CHECK_FALSE(
+      deepspeed(bf16 + R"(, "data_types": {"grad_accum_dtype": "fp32"})").layout.half_gradients);
+  CHECK(has_note(deepspeed(R"("steps_per_print": 1)"), float32));
+  CHECK_FALSE(has_note(deepspeed(bf16), float32));
+}
+
+TEST_CASE("foreign Megatron: texts of a shell grow as in a shell") {
+  const auto tensor_of = [](const std::string& script) {
+    return megatron_read(script + "\ntorchrun --nproc_per_node 8 pretrain_gpt.py $ARGS\n")
+        .layout.tensor;
+  };
+  const std::string flag = "--tensor-model-parallel-size ";
+  CHECK(tensor_of("X=1\nX+=6\nARGS=\"" + flag + "$X\"") == 16);
+  CHECK(tensor_of("ARGS=\"" + flag + "\"\nARGS+=8") == 8);
+  CHECK(tensor_of("ARGS=\"" + flag + "2 \"\nARGS+=\"--micro-batch-size 1\"") == 2);
+  CHECK(tensor_of("ARGS=\"" + flag + "2\"\nARGS+=\" --micro-batch-size 1\"") == 2);
+  CHECK(tensor_of("ARGS=\"" + flag + "1\"\nARGS+=\"6 --micro-batch-size 1\"") == 16);
+  CHECK(tensor_of("ARGS=(" + flag + "4)\nARGS+=(--micro-batch-size 1)\nARGS=\"${ARGS[*]}\"") == 4);
+}
+
 TEST_CASE("foreign Megatron: tables at the top, of Primus, and of its own tests") {
   const std::string sizes =
       "micro_batch_size: 4\nglobal_batch_size: 64\ntensor_model_parallel_size: 2\n";

@@ -107,6 +107,19 @@ TEST_CASE("jobs, mixed: a layout asks NCCL's model as layout does") {
   }
 }
 
+// One network has one efficiency, and each job says what it rests on.
+TEST_CASE("jobs, mixed: what a layout assumes of the links is said of every job") {
+  const Json file = file_of(
+      "dgx_h100_4",
+      {{{"collective", {{"algorithm", "ring"}, {"bytes", "3 MB"}}}, {"workers", 16}},
+       {{"layout", {{"model", "llama3.1_8b"}, {"layout", "dp16 zero1"}, {"sequence", 512}}}}});
+  const Json answer = answer_to(file);
+  const std::string why = "because another one is a layout";
+  CHECK(answer["jobs"][0].dump().find(why) != std::string::npos);
+  CHECK(answer["jobs"][1].dump().find("Exchanges are taken to reach") != std::string::npos);
+  CHECK(answer["jobs"][1].dump().find(why) == std::string::npos);
+}
+
 // Adding up takes time here, as in `collective`.
 TEST_CASE("jobs, mixed: a collective alone is what collective says") {
   const Json cluster = {

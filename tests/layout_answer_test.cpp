@@ -333,4 +333,41 @@ TEST_CASE("sgdsim layout: when the training ends with failures") {
   }
 }
 
+// With dualpipe ranks r and p - 1 - r have the same stages. With four GPUs a stage, both pairs of
+// four stages lie in two nodes of eight; with eight stages of two, one of four pairs lies in each
+// node and the others do not: at a card's rate bytes are there after 4 bytes a parameter.
+TEST_CASE("layout answer: copies of stages go where the other rank of their pair is") {
+  for (const char* layout :
+       {"tp4 pp4 schedule=dualpipe mbs1 ga8 sp", "tp8 pp2 schedule=dualpipe mbs1 ga8 sp"}) {
+    CAPTURE(layout);
+    const auto step_us = [&](const char* fidelity) {
+      const Json json = answer_to({"gpt3_175b", "--gpus", "16", "--sequence", "1024", "--memory",
+                                   "10TB", "--layout", layout, "--fidelity", fidelity});
+      return json["layouts"][0]["step_us"].get<double>();
+    };
+    const double on_wires = step_us("flow");
+    CHECK(step_us("closed_form") == doctest::Approx(on_wires).epsilon(0.03));
+    CHECK(step_us("message") == doctest::Approx(on_wires).epsilon(0.03));
+  }
+}
+
+TEST_CASE("layout answer: nothing is gathered where no rank has a part") {
+  const auto memory_of = [](const char* layout) {
+    const Json json =
+        answer_to({"llama3.1_8b", "--gpus", "1", "--memory", "1TB", "--layout", layout});
+    return json["layouts"][0]["memory_GiB"].get<double>();
+  };
+  CHECK(memory_of("zero3") <= memory_of("zero1"));
+  CHECK(memory_of("zero2") <= memory_of("zero1"));
+}
+
+TEST_CASE("layout answer: gradients are said in the layout that is given, whatever they are") {
+  for (const char* gradients : {"fp32", "bf16"}) {
+    const Ran ran = run_sgdsim({"layout", "llama3.1_8b", "-c", box, "--layout",
+                                "tp8 dp4 ga4 zero1 sp gradients=bf16", "--gradients", gradients});
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.log.find(std::string("say gradients=") + gradients) != std::string::npos);
+  }
+}
+
 }  // namespace sgdsim

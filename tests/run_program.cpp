@@ -13,6 +13,7 @@
 
 #include "app/commands.h"
 #include "sim/core/json.h"
+#include "sim/core/read_files.h"
 
 namespace sgdsim {
 namespace {
@@ -73,6 +74,7 @@ Ran call_sgdsim(const std::vector<std::string>& arguments) {
   std::ostringstream out;
   std::ostringstream log;
   const int exit_code = run_program(arguments, {out, log});
+  forget_reads();  // the command is over, and tests may write what it read
   return {exit_code, out.str(), log.str()};
 }
 

@@ -58,7 +58,8 @@ void advise(const AdviseCommand& arguments, Streams streams) {
       streams.log << "sgdsim: note: " << changes << " changes will be simulated, and the step took "
                   << rounded(seconds, 2) << " s; --fidelity closed_form is faster\n";
   };
-  OutputGuard({words.file, words.cluster, words.fit}, arguments.force)
+  OutputGuard({words.file, words.cluster, words.fit, words.training.goodput, words.wires.traffic},
+              arguments.force)
       .claim("--out", arguments.out, {.schema = "sgdsim/experiment/1", .beginning = {}});
   AdviceBase base = base_or_facts(question);
   if (base.facts) return show_facts(arguments, question, *base.facts, streams);

@@ -117,7 +117,7 @@ Algorithm describe() {
           .closed_form = closed_form,
           .closed_form_note =
               "the published form of double_binary_tree, a limit for infinitely small blocks and "
-              "ports that send up and down at once; message fidelity takes longer",
+              "ports that send up and down at once; its messages, simulated, take longer",
           .takes_block = true};
 }
 

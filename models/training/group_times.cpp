@@ -58,6 +58,10 @@ GroupTimes::Edges GroupTimes::find_edges(const RankGroup& group, const Network& 
 // Of the whole groups of that kind, the first members.
 template <class F>
 void GroupTimes::for_each_group(const RankGroup& group, const F& f) const {
+  if (group.count > 0) {
+    for (int64_t first = group.from; first < group.from + group.count; ++first) f(first);
+    return;
+  }
   const int64_t ranks = group.stride * group.size;
   for (int64_t begin = 0; begin < gpus_; begin += ranks)
     for (int64_t first = begin; first < begin + group.stride; ++first)
@@ -106,7 +110,7 @@ int GroupTimes::most_on_a_way(const RankGroup& group, const SharedWays& shared) 
 const GroupTimes::Edges& GroupTimes::edges_of(const RankGroup& group, double message_B) {
   const Network& network = cluster_->network;
   const double start = network.has_bands() ? band_start(network, message_B) : 0;
-  const auto key = std::pair(start, std::pair(group.stride, group.size));
+  const auto key = std::pair(start, group);
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
   return known_.emplace(key, find_edges(group, network.at_size(message_B))).first->second;
@@ -132,7 +136,7 @@ GroupTimes::Answer GroupTimes::answer_of(Operation operation, const RankGroup& g
     const Algorithm* usual = algorithms_.of(operation);
     return {usual, time_of(*usual)};
   }
-  Answer& answer = answers_[{operation, group.stride, group.size, whole_B}];
+  Answer& answer = answers_[{operation, group, whole_B}];
   if (answer.algorithm != nullptr) return answer;
   if (algorithms_.is_nccl(operation)) return answer = answer_like_nccl(operation, group, whole_B);
   const Algorithm& algorithm = algorithms_.cheapest(operation, time_of);
@@ -154,7 +158,7 @@ GroupTimes::Answer GroupTimes::answer_like_nccl(Operation operation, const RankG
     nccl_->wires.gpu = Bandwidth::Bps(nccl_->wires.gpu.Bps() / algorithms_.nccl.reach_inside);
     nccl_->wires.nic = Bandwidth::Bps(nccl_->wires.nic.Bps() / algorithms_.nccl.reach_across);
   }
-  const auto [place, is_new] = communicators_.try_emplace({group.stride, group.size});
+  const auto [place, is_new] = communicators_.try_emplace(group);
   if (is_new) place->second = nccl_communicator(*nccl_, group.size, per_node);
   const NcclRow row =
       nccl_tuning(place->second, operation, Bytes::nearest(std::max(1.0, whole_B))).choice();
@@ -311,7 +315,7 @@ const std::vector<GroupTimes::Way>& GroupTimes::ways_of(const RankGroup& group, 
                                                         bool goes_around) {
   const Network& network = cluster_->network;
   const double start = network.has_bands() ? band_start(network, message_B) : 0;
-  const auto key = std::tuple(start, group.stride, group.size, goes_around);
+  const auto key = std::tuple(start, group, goes_around);
   const auto found = known_ways_.find(key);
   if (found != known_ways_.end()) return found->second;
   return known_ways_.emplace(key, find_ways(group, network.at_size(message_B), goes_around))

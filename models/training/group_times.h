@@ -45,6 +45,11 @@ inline constexpr std::size_t group_kinds = 14;
 struct RankGroup {
   int64_t stride = 1;
   int64_t size = 1;
+  // Groups that begin with so many ranks from this one on are all of the kind; 0: with any, in
+  // blocks of stride x size.
+  int64_t from = 0;
+  int64_t count = 0;
+  auto operator<=>(const RankGroup&) const = default;
 };
 
 // Of the nodes in which a group that begins with `first` has members, the first member and how many
@@ -165,12 +170,12 @@ class GroupTimes {
   const Cluster* cluster_;
   int64_t gpus_;
   AlgorithmChoice algorithms_;
-  std::optional<NcclBox> nccl_;                                       // found when it is asked for
-  std::map<std::pair<int64_t, int64_t>, NcclMachine> communicators_;  // of groups
-  std::map<std::pair<double, std::pair<int64_t, int64_t>>, Edges> known_;  // by band of sizes
-  std::map<std::tuple<double, int64_t, int64_t, bool>, std::vector<Way>> known_ways_;
+  std::optional<NcclBox> nccl_;                          // found when it is asked for
+  std::map<RankGroup, NcclMachine> communicators_;       // of groups
+  std::map<std::pair<double, RankGroup>, Edges> known_;  // by band of sizes
+  std::map<std::tuple<double, RankGroup, bool>, std::vector<Way>> known_ways_;
   // Of closed forms: what was asked, and what takes least.
-  std::map<std::tuple<Operation, int64_t, int64_t, double>, Answer> answers_;
+  std::map<std::tuple<Operation, RankGroup, double>, Answer> answers_;
 };
 
 }  // namespace sgdsim

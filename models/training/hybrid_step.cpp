@@ -343,7 +343,7 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
       result.slowest_stage = number;
     }
     const DataTimes took = data_s(layout, exchange, passes, sends.mean_s());
-    const double data = took.exposed + costs.copies_s(parameters);
+    const double data = took.exposed + costs.copies_s(parameters, number);
     const double optimizer = costs.optimizer_s(parameters, number);
     const double late = data + optimizer - drained;
     if (!splits_or_overlaps(layout))

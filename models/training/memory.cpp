@@ -209,7 +209,8 @@ void add_states(const Transformer& model, const Layout& layout, const StageLayer
   const double optimizer_B = bytes.optimizer * parts.common + of_experts.optimizer * parts.experts;
   (layout.offload.moves_optimizer() ? memory.host_B : memory.optimizer_B) += optimizer_B;
   memory.gathered_B = widened_B(model, layout, held);
-  if (layout.zero < 2) return;
+  const bool is_shared = layout.shards() > 1 || (model.experts && layout.expert_shards() > 1);
+  if (layout.zero < 2 || !is_shared) return;
   if (layout.keeps_weights) {
     double trained = 0;
     for (std::size_t i = 0; i < most_kinds; ++i)

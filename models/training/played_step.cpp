@@ -158,7 +158,7 @@ PipelineWork pipeline_work(const TrainingStep& step, GroupTimes& groups) {
     work.exchanges.push_back({pieces, of_seconds(exchange.reduce_s / (chunks * real(pieces))),
                               of_seconds(exchange.gather_s / (chunks * real(pieces)))});
     work.optimizer.push_back(of_seconds(costs.optimizer_s(parameters, rank)));
-    work.copies.push_back(of_seconds(costs.copies_s(parameters)));
+    work.copies.push_back(of_seconds(costs.copies_s(parameters, rank)));
   }
   return work;
 }

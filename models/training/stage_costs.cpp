@@ -176,12 +176,17 @@ StageExchange StageCosts::exchange_of(const RankParameters& parameters, int64_t 
   return all;
 }
 
-double StageCosts::copies_s(const RankParameters& parameters) {
+// With dualpipe ranks r and p - 1 - r of the pipeline have the same stages.
+double StageCosts::copies_s(const RankParameters& parameters, int64_t rank) {
   const Layout& layout = step_.layout;
   if (layout.schedule != PipelineSchedule::dualpipe) return 0;
+  const int64_t of_rank = layout.gpus() / layout.pipeline;
+  const int64_t near = std::min(rank, layout.pipeline - 1 - rank);
+  const int64_t apart = layout.pipeline - 1 - 2 * near;
   double seconds = 0;
   for (const Replicas& replicas : replicas_of(layout, parameters))
-    seconds += groups_.all_reduce_s({layout.gpus() / layout.pipeline, 2}, copied_B(replicas));
+    seconds +=
+        groups_.all_reduce_s({apart * of_rank, 2, near * of_rank, of_rank}, copied_B(replicas));
   return seconds;
 }
 

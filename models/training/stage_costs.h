@@ -58,7 +58,7 @@ class StageCosts {
 
   StageExchange exchange_of(const RankParameters& parameters, int64_t layers);
   // With dualpipe every stage is held twice; the copies agree after the replicas have.
-  double copies_s(const RankParameters& parameters);
+  double copies_s(const RankParameters& parameters, int64_t rank);
   // With offload=optimizer also what gradients need to the host, and weights back.
   double optimizer_s(const RankParameters& parameters, int64_t stage) const;
   // First and last stage agree on the embedding, if they share it and are not one.

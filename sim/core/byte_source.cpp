@@ -11,6 +11,7 @@
 
 #include "sim/core/byte_order_mark.h"
 #include "sim/core/error.h"
+#include "sim/core/read_files.h"
 #include "sim/core/unpacker.h"
 
 namespace sgdsim {
@@ -22,6 +23,7 @@ std::unique_ptr<std::istream> opened(const std::string& file) {
     throw InputError(file, "expected a file, found a folder");
   auto stream = std::make_unique<std::ifstream>(file, std::ios::binary);
   if (!*stream) throw InputError(file, std::string("cannot be read: ") + std::strerror(errno));
+  note_read(file);
   return stream;
 }
 

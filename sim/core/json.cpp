@@ -18,6 +18,7 @@
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
 #include "sim/core/quantity.h"
+#include "sim/core/read_files.h"
 #include "sim/core/whole_number.h"
 
 namespace sgdsim {
@@ -278,12 +279,13 @@ namespace {
 
 // As it is stored.
 std::string stored_text(const std::string& file) {
-  if (file == "-") return read_all(std::cin, file);
+  if (file == "-") return standard_input([&] { return read_all(std::cin, file); });
   std::error_code problem;
   if (std::filesystem::is_directory(file, problem))
     throw InputError(file, "expected a file, found a folder");
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw InputError(file, std::string("cannot be read: ") + std::strerror(errno));
+  note_read(file);
   const auto size_B = std::filesystem::file_size(file, problem);
   if (problem) return read_all(stream, file);
   if (size_B > largest_file_B) throw InputError(file, "larger than 1 GiB");

@@ -13,6 +13,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "sim/core/read_files.h"
 
 namespace sgdsim {
 namespace {
@@ -63,7 +64,13 @@ bool is_of(const std::string& file, const OutputKind& kind) {
 
 }  // namespace
 
+void OutputFile::refuse_input() const {
+  if (was_read(file_))
+    throw InputError(file_, "is an input of this command; choose another name for what it writes");
+}
+
 OutputFile::OutputFile(std::string file, Mode mode) : file_(std::move(file)) {
+  if (mode == Mode::replace) refuse_input();
   std::error_code problem;
   const fs::file_status status = fs::status(file_, problem);
   if (fs::is_directory(status)) throw InputError(file_, "cannot be written: it is a folder");
@@ -116,6 +123,7 @@ void OutputFile::cut(int64_t length) {
 void OutputFile::finish() {
   synchronize();
   if (temporary_.empty()) return;
+  refuse_input();  // read meanwhile
   if (rename(temporary_.c_str(), target_of(file_).c_str()) != 0) fail();
   temporary_.clear();
 }
@@ -132,6 +140,7 @@ void OutputGuard::claim(const std::string& option, const std::string& file) {
     throw InputError(option, file + (is_output ? " is another output of this command"
                                                : " is an input of this command"));
   }
+  if (was_read(file)) throw InputError(option, file + " is an input of this command");
   taken_.push_back(file);
   ++outputs_;
 }

@@ -1,8 +1,9 @@
 // Files that are written: the one place that opens them.
 //
-// A file that exists is never truncated. New text goes to a temporary file in the same folder,
-// which takes the old one's place once it is complete and on the disk: after a kill or on a full
-// disk the old file is still there. Devices and pipes are written directly.
+// A file that was read is never replaced. A file that exists is never truncated. New text goes to a
+// temporary file in the same folder, which takes the old one's place once it is complete and on the
+// disk: after a kill or on a full disk the old file is still there. Devices and pipes are written
+// directly.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@ class OutputFile {
 
  private:
   [[noreturn]] void fail() const;
+  void refuse_input() const;
 
   std::string file_;
   std::string temporary_;  // replace

@@ -252,7 +252,10 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
     return take_work(*work, fields, jobs, free, random);
   if (const auto set = fields.find("set"))
     for (const Value& one : set->items())
-      if (one.text().starts_with("cluster")) one.fail("all jobs are on the cluster of this file");
+      for (const auto& [field, why] :
+           {std::pair("cluster", "all jobs are on the cluster of this file"),
+            std::pair("fidelity", "the fidelity of all jobs is that of this file")})
+        if (one.text().starts_with(field)) one.fail(why);
   const Value experiment = fields.at("experiment");
   job.places = free.take(fields, random, std::nullopt);
   if (given.servers) job.server_places = free.take_servers(*given.servers);
@@ -320,7 +323,13 @@ JobsFile read_whole(const Json& json, const std::string& file,
   if (list.items().size() > most_jobs)
     list.fail("more than " + std::to_string(most_jobs) + " jobs");
   for (const Value& job : list.items()) read_job(job, jobs, cluster_json, free, jobs.routes.seed);
-  if (jobs.reach.any()) jobs.jobs.front().notes.push_back(reach_text(jobs.reach));
+  if (jobs.reach.any())
+    for (JobOfFile& job : jobs.jobs) {
+      const bool is_layout = job.work && job.work->kind == "layout";
+      job.notes.push_back(
+          reach_text(jobs.reach) +
+          (is_layout ? "" : "; it counts for this job, too, because another one is a layout"));
+    }
   if (const auto& traffic = given.traffic) {
     std::string traffic_file = files["traffic"];
     const Json inside = inline_or_file(*traffic, traffic_file);

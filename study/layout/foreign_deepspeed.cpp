@@ -31,6 +31,7 @@ class DeepspeedReader : public ForeignReader {
     if (layout.context > 1) layout.context_by = ContextBy::ulysses;
     read_neox();
     layout.zero = static_cast<int>(whole({"zero_optimization.stage"}, 0, 3).value_or(0));
+    set_precision();
     const bool overlaps = flag({"zero_optimization.overlap_comm"});
     layout.overlaps = overlaps || layout.zero >= 2;
     if (layout.zero == 2 && !overlaps)
@@ -63,6 +64,24 @@ class DeepspeedReader : public ForeignReader {
   }
 
  private:
+  // With ZeRO gradients are exchanged and kept as the weights are, unless a type is said.
+  void set_precision() {
+    Layout& layout = found_.layout;
+    const bool is_neox = found_.program == "GPT-NeoX";
+    bool is_half = settings_.find("precision").value_or("").find("16") != std::string::npos;
+    for (const char* type : {"bf16", "bfloat16", "fp16"})
+      is_half = is_half || flag({std::string(type) + ".enabled"});
+    if (!is_half && !is_neox) found_.notes.emplace_back(float32_note);
+    bool is_whole = false;
+    for (const char* name : {"communication_data_type", "data_types.grad_accum_dtype"})
+      is_whole = is_whole || settings_.find(name).value_or("").find("32") != std::string::npos;
+    layout.half_gradients = is_half && !is_whole && layout.zero >= 1;
+    if (settings_.find("zero_optimization.offload_optimizer.ratio").value_or("1") != "1" &&
+        layout.offload.moves_optimizer())
+      found_.notes.emplace_back(
+          "zero_optimization.offload_optimizer.ratio is not taken over: all states of the "
+          "optimizer are taken to be at the host");
+  }
   // Both ways to write it.
   static SettingNames in_neox(std::string name) {
     const std::string with_dashes = name;

@@ -114,7 +114,14 @@ class FlagReader : public MegatronReader {
   void set_gradients() {
     Layout& layout = found_.layout;
     layout.overlaps = layout.zero > 1 || flag({"overlap-grad-reduce"});
-    layout.half_gradients = flag({"grad-reduce-in-bf16"});
+    // With bf16 gradients have 4 bytes by themselves, with fp16 only where that is said.
+    layout.half_gradients =
+        flag({"grad-reduce-in-bf16"}) ||
+        (flag({"fp16"}) && !flag({"accumulate-allreduce-grads-in-fp32"}) && layout.zero <= 1);
+    const bool is_whole = settings_.find_any({"lr", "train-iters", "train-samples"}).has_value();
+    if (is_whole && !is_swift_ && !is_slime_ && !flag({"bf16"}) && !flag({"fp16"}))
+      found_.notes.emplace_back(float32_note);
+    note_gathers({"overlap-param-gather"}, flag({"overlap-param-gather"}));
     layout.adds_apart = layout.zero <= 1 && flag({"no-gradient-accumulation-fusion"});
   }
   void set_recompute() {

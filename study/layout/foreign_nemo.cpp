@@ -89,6 +89,15 @@ class NemoReader : public MegatronReader {
     const bool says_overlap = settings_.find_any(overlap).has_value();
     const bool overlaps = !is_megatron_ && !is_factory_ && !is_of_mcore();
     layout.overlaps = layout.zero > 1 || (says_overlap ? flag(overlap) : overlaps);
+    const NemoNames gathers = {
+        "model.optim.overlap_param_sync", "optim.overlap_param_sync",
+        "ddp.overlap_param_gather",       "comm_overlap.overlap_param_gather",
+        "overlap_param_gather",           "ARGS.overlap_param_gather"};
+    note_gathers(gathers, settings_.find_any(gathers) ? flag(gathers) : !is_megatron_);
+    const std::string precision =
+        settings_.find_any({"trainer.precision", "precision"}).value_or("bf16");
+    if (precision == "32" || precision.starts_with("32-") || precision == "fp32")
+      found_.notes.emplace_back(float32_note);
     const NemoNames fuses = in_nemo("gradient_accumulation_fusion");
     layout.adds_apart =
         is_megatron_ && layout.zero <= 1 && settings_.find_any(fuses) && !flag(fuses);

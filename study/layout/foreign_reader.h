@@ -73,6 +73,13 @@ class ForeignReader {
     hidden.experts = under;
     if (hidden_experts_misfit(model_, hidden).empty()) found_.layout = hidden;
   }
+  // Of weights that replicas gather for each other, where a setting has that done under nothing.
+  void note_gathers(const SettingNames& names, bool is_under_passes) {
+    if (found_.layout.zero != 1 || !found_.layout.overlaps || is_under_passes) return;
+    found_.notes.push_back(names.front() +
+                           " is not said or off, which is not modelled where gradients are "
+                           "exchanged under passes: weights are taken to be gathered there, too");
+  }
   void check_size() const { check_sizes(found_.layout, settings_.file()); }
   int64_t replicas(int64_t in_file = 0) {
     check_size();
@@ -160,6 +167,8 @@ class ForeignReader {
   ForeignLayout found_;
 };
 
+// Said of files that train in float32, or say nothing of precision where that means it.
+extern const char* const float32_note;
 // Settings that change a step, and that no word of a layout says, as notes; and sizes of a model
 // other than the one that is priced.
 void note_unpriced(const FlatSettings& settings, const Transformer& model, ForeignLayout& found);

@@ -58,6 +58,8 @@ class TorchtitanReader : public ForeignReader {
     note_drains(batches);
     const auto reduces = settings_.find("training.mixed_precision_reduce");
     layout.half_gradients = reduces && *reduces == "bfloat16";
+    if (settings_.find("training.mixed_precision_param").value_or("bfloat16") == "float32")
+      found_.notes.emplace_back(float32_note);
     if (settings_.find("training.dtype").value_or("float32") != "float32")
       found_.notes.emplace_back(
           "training.dtype is not taken over: weights that are trained and states of the optimizer "

@@ -19,15 +19,19 @@ constexpr const char* alone =
     "is not priced: exchanges of experts wait for no other micro-batch, and hide under none";
 constexpr const char* unshared =
     "is not priced: exchanges of experts do not hide under shared experts";
+constexpr const char* exposed_tensor =
+    "is not priced: exchanges of tensor parallelism lie under nothing";
 constexpr const char* quantized = "is not priced: what is exchanged keeps its bytes";
 constexpr const char* states =
     "is not taken over: states of the optimizer are taken to be those of Adam in float32";
 
-constexpr std::array<Unpriced, 24> unpriced = {{
+constexpr std::array<Unpriced, 26> unpriced = {{
     {"use_tp_pp_dp_mapping", "", "is not modelled: replicas lie nearer to each other than stages"},
     {"overlap_moe_expert_parallel_comm", "", alone},
     {"moe_a2a_overlap", "", alone},
     {"moe_shared_expert_overlap", "", unshared},
+    {"tp_comm_overlap", "", exposed_tensor},
+    {"ub_tp_comm_overlap", "", exposed_tensor},
     {"zero_quantized_weights", "", quantized},
     {"zero_quantized_gradients", "", quantized},
     {"fp8", "", numbers},
@@ -104,6 +108,10 @@ void note_size(const FlatSettings& settings, std::initializer_list<const char*> 
 }
 
 }  // namespace
+
+const char* const float32_note =
+    "precision is that of float32, or not said, which is not priced: weights are taken to have 2 "
+    "bytes, and products to be in BF16";
 
 void note_unpriced(const FlatSettings& settings, const Transformer& model, ForeignLayout& found) {
   for (const auto& setting : settings.values())

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "models/training/near_layouts.h"
@@ -245,6 +246,22 @@ LayoutRates rates_of(const LayoutQuestion& question, const FoundLayout& layout) 
   return rates;
 }
 
+// Of the step of the first layout, what the GPU's file adds to each layer and pass.
+std::vector<std::string> notes_on_gaps(const LayoutQuestion& question, const LayoutLine& line) {
+  constexpr double worth_saying = 0.1;
+  const Layout& layout = line.found.layout;
+  const StageLayers held = layers_of_stage(question.model, layout, line.step.slowest_stage);
+  const auto again = std::accumulate(held.again.begin(), held.again.end(), int64_t{0});
+  const auto passes = static_cast<double>((2 * held.layers() + again) * layout.micro_batches);
+  const double part = passes * question.gpu.layer.s() / line.step.time.s();
+  if (part < worth_saying) return {};
+  return {
+      part_text(part, 2) + " of the step are the " + to_text(question.gpu.layer) +
+      " that the file of " + question.gpu.name +
+      " adds to each layer and pass, fitted on measured steps: a program with fewer gaps between "
+      "kernels takes less; `layer` of the file sets it"};
+}
+
 std::vector<std::string> warnings_of(const LayoutQuestion& question, const LayoutAnswer& answer) {
   std::vector<std::string> all = question.notes;
   all.insert(all.end(), answer.notes.begin(), answer.notes.end());
@@ -258,8 +275,11 @@ std::vector<std::string> warnings_of(const LayoutQuestion& question, const Layou
     const auto of_sites = notes_on(*question.space.sites);
     all.insert(all.end(), of_sites.begin(), of_sites.end());
   }
+  // They are about what formulas leave out.
   const auto& notes = question.cluster.cluster.notes;
-  all.insert(all.end(), notes.begin(), notes.end());
+  if (!is_on_wires(question.fidelity)) all.insert(all.end(), notes.begin(), notes.end());
+  const auto of_gaps = notes_on_gaps(question, answer.best.front());
+  all.insert(all.end(), of_gaps.begin(), of_gaps.end());
   const std::vector<std::string> why = beyond(question, answer.best.front());
   for (std::size_t i = 0; i < why.size(); ++i)
     all.push_back((answer.is_given ? "this layout" : "the fastest layout") +

@@ -83,8 +83,9 @@ void check_given(const LayoutWords& words, const Layout& layout,
   if (words.batch > 0 && layout.batch() != words.batch)
     throw InputError(option, "dp x mbs x ga is " + std::to_string(layout.batch()) +
                                  ", but --global-batch is " + std::to_string(words.batch) + where);
-  if (words.gradients != "fp32")
-    throw no_effect("--gradients", "with " + option + "; say gradients=bf16 there");
+  if (!words.gradients.empty())
+    throw no_effect("--gradients",
+                    "with " + option + "; say gradients=" + words.gradients + " there");
   if (!words.with.empty())
     throw InputError("--with",
                      "is about a search; say \"" + words.with.substr(0, 60) + "\" in " + option);

@@ -17,7 +17,7 @@ struct LayoutWords {
   std::vector<std::string> settings;  // of the cluster
   std::string gpu = "h100";
   std::string precision = "bf16";
-  std::string gradients = "fp32";
+  std::string gradients;                // nothing: fp32
   std::vector<std::string> algorithms;  // of collectives
   std::string memory;
   std::string reserve;

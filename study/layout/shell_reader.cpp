@@ -2,6 +2,7 @@
 #include "study/layout/shell_reader.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "sim/core/error.h"
 #include "study/layout/setting_text.h"
@@ -73,11 +74,15 @@ bool ShellReader::assign() {
   const auto target = target_of(token);
   if (!target) return false;
   ShellList words;
+  ShellStore::Ends ends;
   if (is_array()) {
     for (at_ += 2; !is_end() && !is_sign(")"); ++at_)
       if (!tokens_[at_].is_sign) append(words, words_of(tokens_[at_]));
   } else {
     words = words_of_value(token, target->from);
+    const auto is_blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+    if (token.text.size() > target->from)
+      ends = {!is_blank(token.text[target->from]), is_blank(token.text.back())};
   }
   if (mode_ == Mode::skip) return true;
   if (target->place && target->is_more)
@@ -85,7 +90,7 @@ bool ShellReader::assign() {
   else if (target->place)
     put_item(target->name, known_text(*target->place), words, token.line);
   else
-    put(target->name, words, token.line, target->is_more);
+    put(target->name, words, token.line, target->is_more, ends);
   return true;
 }
 

@@ -45,11 +45,19 @@ std::string ShellStore::known_text(const std::string& text) {
   return variables_.has_unsure ? "$(" + value + ")" : value;
 }
 
-void ShellStore::put(const std::string& name, const ShellList& words, int line, bool is_more) {
+void ShellStore::put(const std::string& name, const ShellList& words, int line, bool is_more,
+                     Ends ends) {
   ShellList& list = lists_[name];
   const ShellList before = list;
   count(before.size() + words.size());
-  if (is_more) {
+  const auto old = variables_.all.find(name);
+  const bool is_parted = old != variables_.all.end() && old->second.text.ends_with(' ');
+  if (is_more && ends.goes_on && !is_parted && !list.empty() && !words.empty()) {
+    ShellWord& last = list.back();
+    last.text += words.front().text;
+    last.may_differ = last.may_differ || words.front().may_differ || mode_ == Mode::may_run;
+    append(list, {words.begin() + 1, words.end()});
+  } else if (is_more) {
     append(list, words);
   } else {
     list = words;
@@ -61,6 +69,7 @@ void ShellStore::put(const std::string& name, const ShellList& words, int line, 
     text += (text.empty() ? "" : " ") + word.text;
     may_differ = may_differ || word.may_differ;
   }
+  if (ends.has_blank) text += ' ';
   count(text.size() / 1000);
   variables_.all[name] = {text, line, may_differ};
   append(assigned_, words);

@@ -40,7 +40,13 @@ class ShellStore {
   // With "$" where it may have another value.
   std::string known_text(const std::string& text);
 
-  void put(const std::string& name, const ShellList& words, int line, bool is_more);
+  // How a text goes on behind one that there is: right behind it, unless a blank parts them.
+  struct Ends {
+    bool goes_on = false;
+    bool has_blank = false;  // at its end
+  };
+  void put(const std::string& name, const ShellList& words, int line, bool is_more,
+           Ends ends = {false, false});
   // "NAME[1]=a"; of a place that is not a number, the list is not known.
   void put_item(const std::string& name, const std::string& place, const ShellList& words,
                 int line);

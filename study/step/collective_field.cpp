@@ -244,6 +244,10 @@ void read_algorithm(Object& fields, const Value& name, CollectiveField& collecti
     if (!automatic)
       check_option_applies(*collective.algorithms.front(), collective.options, key, option.where());
   });
+  if (given.block && !automatic && !collective.algorithms.front()->takes_block)
+    throw InputError(name.where(), given.algorithm +
+                                       " does not cut messages into blocks; leave "
+                                       "`block` out");
   collective.block = given.block;
   collective.name = given.algorithm;
 }

@@ -147,7 +147,8 @@ Apart apart_of(const Sweep& sweep, const std::string& objective) {
 
 // An experiment, a trace or a profile: whatever is no sweep with axes of its own.
 bool has_axes(const std::string& file) {
-  if (shipped_trace(file) || !unknown_trace(file).empty() || is_profile(file)) return false;
+  if (shipped_trace(file) || !unknown_trace(file).empty()) return false;
+  if (file != "-" && is_profile(file)) return false;
   const Document document = Document::read(file);
   return document.root().json().is_object() && document.root().json().contains("axes");
 }
