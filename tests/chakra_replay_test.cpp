@@ -10,6 +10,7 @@
 #include "sim/play/replay.h"
 #include "study/replay/chakra_schedule.h"
 #include "tests/chakra_cases.h"
+#include "tests/run_program.h"
 #include "tests/texts.h"
 
 namespace sgdsim {
@@ -194,6 +195,24 @@ TEST_CASE("chakra replay: what cannot go on is named, with exit code 4") {
     CAPTURE(ran.log);
     for (const std::string& part : row.parts) CHECK(holds(ran.log, part));
   }
+}
+
+TEST_CASE("chakra replay: an algorithm that no collective can have is refused") {
+  const TraceFiles files(
+      std::vector<Nodes>(4, Nodes{exchanging(0, ChakraCollective::all_gather, 80'000)}));
+  const auto replayed = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"replay", "--L", "10 us", "--G", "1 ns/B"};
+    words.insert(words.end(), files.names().begin(), files.names().end());
+    words.insert(words.end(), more.begin(), more.end());
+    return call_sgdsim(words);
+  };
+  CHECK(replayed({"-a", "ring"}).exit_code == 0);
+  CHECK(replayed({"-a", "auto"}).exit_code == 0);
+  CHECK(replayed({"-a", "allreduce=mst"}).exit_code == 0);  // of one operation, whatever there is
+  const Ran ran = replayed({"-a", "mst"});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.log.find("mst has none of the operations of these collectives (allgather)") !=
+        std::string::npos);
 }
 
 TEST_CASE("chakra replay: traces and options that are wrong are refused") {

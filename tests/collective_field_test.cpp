@@ -143,6 +143,8 @@ TEST_CASE("collective field: what cannot be exchanged is refused") {
            Row{R"({"algorithm": "nccl", "options": {"inner": "ring"}})", Operation::allreduce,
                "unknown option \"inner\""},
            Row{R"({"algorithm": "nccl", "block": "1 MB"})", Operation::allreduce, "block"},
+           Row{R"({"algorithm": "ring", "block": "1 MB"})", Operation::allreduce,
+               "ring does not cut messages into blocks"},
            Row{R"({"algorithm": "nccl"})", Operation::alltoall, "alltoall"},
        }) {
     INFO(row.text);

@@ -163,6 +163,10 @@ TEST_CASE("foreign Megatron: what no word says, and sizes of another model, are 
            {"export FP8=True\nexport TENSOR_MODEL_PARALLEL=2\n", "FP8 is not taken over"},
            {two_ranks + "--num-layers 14",
             "num-layers is 14, but the model that is priced has 32, which counts"},
+           {two_ranks + "--num-query-groups 4",
+            "num-query-groups is 4, but the model that is priced has 8"},
+           {two_ranks + "--ffn-hidden-size 11008",
+            "ffn-hidden-size is 11008, but the model that is priced has 14336"},
            {"model:\n  tensor_model_parallel_size: 2\n  hidden_size: 8192\n",
             "model.hidden_size is 8192, but the model that is priced has 4096"}}) {
     INFO(row.first);

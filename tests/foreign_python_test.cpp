@@ -28,10 +28,16 @@ const std::string tp = "    cfg.model.tensor_model_parallel_size = ";
 // Each says eight, of 64 GPUs: eight replicas.
 TEST_CASE("recipes: what the file alone tells is computed") {
   for (const std::string& lines : std::vector<std::string>{
-           tp + "2 * 4\n", tp + "2 ** 3\n", tp + "(17 - 1) // 2\n", tp + "TP\n",
-           tp + "TP * 2 % 9 + 1\n", tp + "8 if TP > 4 else 4\n",
-           tp + "4 if not TP == 8 or False else 8\n", tp + "int(os.environ.get(\"TP\", 8))\n",
-           tp + "max(4, TP)\n", tp + "{\"a\": 8}[\"a\"]\n",
+           tp + "2 * 4\n",
+           tp + "2 ** 3\n",
+           tp + "(17 - 1) // 2\n",
+           tp + "TP\n",
+           tp + "TP * 2 % 9 + 1\n",
+           tp + "8 if TP > 4 else 4\n",
+           tp + "4 if not TP == 8 or False else 8\n",
+           tp + "int(os.environ.get(\"TP\", 8))\n",
+           tp + "max(4, TP)\n",
+           tp + "{\"a\": 8}[\"a\"]\n",
            "    tp, pp = 8, 1\n" + tp + "tp\n    cfg.model.pipeline_model_parallel_size = pp\n",
            "    m = cfg.model\n    m.tensor_model_parallel_size = 8\n",
            std::string("    setattr(cfg.model, \"tensor_model_parallel_size\", 8)\n"),
@@ -42,7 +48,16 @@ TEST_CASE("recipes: what the file alone tells is computed") {
                "8\n    else:\n    " + tp + "4\n",
            tp + "4; cfg.model.tensor_model_parallel_size += \\\n        4\n",
            "    more = dict(tensor_model_parallel_size=8)\n    cfg.model = "
-           "GPTProvider(**more)\n"}) {
+           "GPTProvider(**more)\n",
+           "    more = dict(tensor_model_parallel_size=4)\n"
+           "    more.update(tensor_model_parallel_size=8)\n    cfg.model = GPTProvider(**more)\n",
+           std::string("    cfg.model.update(tensor_model_parallel_size=8)\n"),
+           std::string("    vars(cfg.model)[\"tensor_model_parallel_size\"] = 8\n"),
+           std::string("    cfg.model.__dict__[\"tensor_model_parallel_size\"] = 8\n"),
+           "    def g(c, n=8):\n        c.model.tensor_model_parallel_size = n\n    g(cfg)\n",
+           "    def g(n):\n        cfg.model.tensor_model_parallel_size = n\n    g(8)\n",
+           "    def g(n):\n        def h():\n            return n * 2\n        return h()\n" + tp +
+               "g(4)\n"}) {
     INFO(lines);
     CHECK(to_text(python_read(recipe_of(lines)).layout) == "tp8 dp8 zero1 sp");
   }

@@ -254,4 +254,20 @@ TEST_CASE("sgdsim layout: --algorithm") {
   CHECK(axis.out.find(R"({"algorithm":"auto"})") != std::string::npos);
 }
 
+// Of boxes of eight with a card for each GPU: in rounds in which all members send, a card carries
+// what its own member sends, in how many parts whatever.
+TEST_CASE("layout algorithms: rounds of all members cross by the card of each") {
+  for (const char* algorithm : {"halving_doubling", "recursive_doubling", "be", "ring"})
+    for (const char* text : {"dp16 zero0 overlap=off", "dp32 zero0 overlap=off",
+                             "tp2 sp dp16 zero0 overlap=off", "tp4 sp dp8 zero1 overlap=off",
+                             "dp32 zero1 overlap=off", "tp8 sp dp4 zero0 overlap=off"}) {
+      CAPTURE(algorithm);
+      CAPTURE(text);
+      const Asked asked(
+          text, read_cluster_file(SGDSIM_SOURCE_DIR "/topologies/data/dgx_h100_4.json").cluster,
+          {algorithm});
+      CHECK(asked.played_s() == doctest::Approx(asked.on_wires_s()).epsilon(0.005));
+    }
+}
+
 }  // namespace sgdsim

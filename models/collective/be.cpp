@@ -148,7 +148,8 @@ Algorithm describe() {
           .options = {doubling, no_barrier},
           .schedule = schedule,
           .closed_form = closed_form,
-          .check = check};
+          .check = check,
+          .rounds = Algorithm::Rounds::near_halves};
 }
 
 }  // namespace sgdsim::collective::be

@@ -186,6 +186,10 @@ struct Algorithm {
   // Every message is waited for before the next one is sent, so that a wait for an answer adds to
   // its start-up; or its parts say so.
   bool waits_each_round = false;
+  // All members send in every round: in which order their distances are, and whether halves,
+  // quarters and so on go over them. Others send to few members at once.
+  enum class Rounds : uint8_t { few, whole, far_halves, near_halves };
+  Rounds rounds = Rounds::few;
 
   bool offers(Operation operation) const;
   // closed_form, where it holds: no other formula has what receivers wait for while senders go on.

@@ -71,7 +71,8 @@ Algorithm describe() {
           .options = {},
           .schedule = schedule,
           .closed_form = closed_form,
-          .waits_each_round = true};
+          .waits_each_round = true,
+          .rounds = Algorithm::Rounds::far_halves};
 }
 
 }  // namespace sgdsim::collective::halving_doubling

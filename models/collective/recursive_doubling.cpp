@@ -87,7 +87,8 @@ Algorithm describe() {
           .options = {},
           .schedule = schedule,
           .closed_form = closed_form,
-          .waits_each_round = true};
+          .waits_each_round = true,
+          .rounds = Algorithm::Rounds::whole};
 }
 
 }  // namespace sgdsim::collective::recursive_doubling

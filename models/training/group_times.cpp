@@ -226,11 +226,46 @@ GroupTimes::Busy GroupTimes::busy_directly(const RankGroup& group, double sent_B
           sent_B * far / others * edges.across_s_per_B};
 }
 
+// Where all members send in every round, a card carries what its member sends to other nodes, in
+// how many parts whatever: rounds between nodes, as of one member of each, and rounds inside them.
+// Nothing where nodes have other numbers of members than those are made for.
+std::optional<double> GroupTimes::two_levels_s(const Algorithm& algorithm, Operation operation,
+                                               const RankGroup& group, double whole_B) {
+  using Rounds = Algorithm::Rounds;
+  const Edges& edges = edges_of(group, whole_B / real(group.size));
+  const auto is_power = [](int64_t n) { return (n & (n - 1)) == 0; };
+  if (algorithm.rounds == Rounds::few || !edges.crosses || !edges.are_even() ||
+      !is_power(group.size) || !is_power(edges.per_node))
+    return std::nullopt;
+  const int64_t near = edges.per_node;
+  const int64_t far = group.size / near;
+  const auto level_s = [&](int64_t members, double bytes, double latency_s, double s_per_B) {
+    if (members <= 1) return 0.0;
+    CollectiveJob job;
+    job.operation = operation;
+    job.team = {static_cast<int>(members), 1};
+    job.share = {.total = Bytes::nearest(std::max(1.0, bytes)), .fractional = true, .split = {}};
+    job.cost = PairCost{Duration::nearest_ps(latency_s * 1e12), PerByte::ps(s_per_B * 1e12), {}};
+    const auto time = closed_form_of(algorithm, job);
+    return time ? time->s() : 0.0;
+  };
+  // Gathers by doubling begin with the near ones, who have little yet.
+  const bool halves_far =
+      algorithm.rounds == Rounds::far_halves || operation == Operation::allgather;
+  const bool halves_near = algorithm.rounds == Rounds::near_halves;
+  return cluster_->network.start().s() +
+         level_s(far, whole_B / (halves_near ? real(near) : 1), edges.across_latency_s,
+                 edges.across_s_per_B) +
+         level_s(near, whole_B / (halves_far ? real(far) : 1), edges.inside_latency_s,
+                 edges.inside_s_per_B);
+}
+
 // On the slowest edges. An algorithm of nodes sees them as two levels; any other one has as many
 // parts as there are cards, so that a byte leaves the node in a part of the time. Adding up is
 // free, as in rings.
 double GroupTimes::closed_form_s(const Algorithm& algorithm, Operation operation,
                                  const RankGroup& group, double whole_B) {
+  if (const auto seconds = two_levels_s(algorithm, operation, group, whole_B)) return *seconds;
   const Edges& edges = edges_of(group, whole_B / real(group.size));
   const bool has_nodes = edges.crosses && edges.are_even();
   const auto cost_of = [](double latency_s, double s_per_B) {
@@ -252,7 +287,8 @@ double GroupTimes::closed_form_s(const Algorithm& algorithm, Operation operation
   } else {
     // One that knows nodes, but not such, is whole.
     const bool is_in_parts = edges.crosses && algorithm.parts == nullptr;
-    const double parts = real(is_in_parts ? edges.per_node : 1);
+    const bool all_send = algorithm.rounds != Algorithm::Rounds::few;
+    const double parts = real(is_in_parts && !all_send ? edges.per_node : 1);
     job.cost = cost_of(std::max(edges.inside_latency_s, edges.across_latency_s),
                        std::max(edges.inside_s_per_B, edges.across_s_per_B / parts));
   }

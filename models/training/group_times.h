@@ -153,6 +153,8 @@ class GroupTimes {
   double ring_pass_s(const RankGroup& group, double whole_B);
   double direct_s(const RankGroup& group, double sent_B);
   Answer answer_like_nccl(Operation operation, const RankGroup& group, double whole_B);
+  std::optional<double> two_levels_s(const Algorithm& algorithm, Operation operation,
+                                     const RankGroup& group, double whole_B);
   double closed_form_s(const Algorithm& algorithm, Operation operation, const RankGroup& group,
                        double whole_B);
   Edges find_edges(const RankGroup& group, const Network& network) const;

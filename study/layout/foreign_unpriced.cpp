@@ -127,6 +127,16 @@ void note_unpriced(const FlatSettings& settings, const Transformer& model, Forei
             {"hidden-size", "hidden_size", "model.hidden_size", "language_model.hidden_size",
              "model.n_embd", "model.model_config.hidden_size"},
             model.hidden, found);
+  note_size(settings, {"num-attention-heads", "num_attention_heads", "model.num_attention_heads"},
+            model.heads, found);
+  note_size(settings, {"num-query-groups", "num_query_groups", "model.num_query_groups"},
+            model.kv_heads, found);
+  if (model.experts)
+    note_size(settings, {"num-experts", "num_moe_experts", "model.num_moe_experts"},
+              model.experts->count, found);
+  if (model.mlp_width > 0 && !model.experts)
+    note_size(settings, {"ffn-hidden-size", "ffn_hidden_size", "model.ffn_hidden_size"},
+              model.mlp_width, found);
 }
 
 }  // namespace sgdsim

@@ -175,7 +175,7 @@ class Expression {
         }
         path += "." + name;
         self = value;
-        value = is("(") ? PythonValue{} : member_of(value, name);
+        if (name != "__dict__") value = is("(") ? PythonValue{} : member_of(value, name);
       } else if (accept("(")) {
         const PythonArguments given = arguments();
         if (!failed_) value = scope_.call(path, self, given);

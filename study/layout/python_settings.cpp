@@ -27,7 +27,7 @@ class Interpreter : public PythonScope {
       if (!definition.is_class) {
         // What a function changes, it changes where it is called.
         const auto before = globals_.variables;
-        globals_.variables = copied(before);
+        globals_.variables = objects_.copied(before, counted_);
         add(name, result_of(definition), all[name]);
         globals_.variables = before;
       }
@@ -40,16 +40,19 @@ class Interpreter : public PythonScope {
   PythonObjects& objects() override { return objects_; }
   PythonValue variable(const std::string& name) override {
     if (name == "__name__") return plain_value("__main__", true);
-    for (PythonFrame* frame : {frame_, &globals_})
-      if (const auto found = frame->variables.find(name); found != frame->variables.end())
-        return found->second;
+    if (const PythonValue* known = frame_->variable(name)) return *known;
+    if (const auto found = globals_.variables.find(name); found != globals_.variables.end())
+      return found->second;
     return frame_->variables[name] = objects_.make(name);
   }
   PythonValue call(const std::string& path, const PythonValue& self,
                    const PythonArguments& given) override {
     count(1);
-    if (const auto done = field_function(path, self, given.in_order)) return *done;
+    if (const auto done = field_function(path, self, given)) return *done;
     if (const auto known = python_function(path, self, given.in_order)) return *known;
+    for (PythonFrame* frame = frame_; frame != nullptr && depth_ < deepest; frame = frame->outer)
+      if (const auto inner = frame->functions.find(path); inner != frame->functions.end())
+        return call_of(PythonDefinition(inner->second), given, frame);
     const auto found = definitions_.find(path);
     if (found != definitions_.end() && depth_ < deepest)
       return found->second.is_class ? object_of(found->second, given)
@@ -57,10 +60,12 @@ class Interpreter : public PythonScope {
     // "replace(OTHER, a=1)" has the fields of the other, whatever its name is.
     const std::vector<PythonValue>& all = given.in_order;
     const bool names_it = path == "default_peft_config" && !all.empty() && all.front().is_plain();
-    const bool is_class = is_class_name(path) && path != "run.Config";  // which copies one
+    const bool is_class =
+        path == "dict" || (is_class_name(path) && path != "run.Config");  // which copies one
     PythonValue made =
         names_it ? objects_.make(all.front().text, true) : objects_.make(path, is_class);
-    if (!all.empty() && all.front().object != nullptr) add_copy(*all.front().object, *made.object);
+    if (!all.empty() && all.front().object != nullptr)
+      objects_.add_copy(*all.front().object, *made.object, counted_);
     if (is_call_alone_ && path != "print")
       for (const PythonValue& one : all)
         if (one.object != nullptr) one.object->touched.insert(path);
@@ -80,33 +85,11 @@ class Interpreter : public PythonScope {
     steps_ += static_cast<int>(steps);
     if (steps_ > most_steps) fail();
   }
-  std::map<std::string, PythonValue> copied(const std::map<std::string, PythonValue>& fields,
-                                            int depth = 0) {
-    count(fields.size());
-    std::map<std::string, PythonValue> all = fields;
-    for (auto& [name, value] : all)
-      if (value.object != nullptr && depth < deepest)
-        value.object = copied(*value.object, depth + 1);
-    return all;
-  }
-  PythonObject* copied(const PythonObject& old, int depth) {
-    PythonObject* object = objects_.make(old.maker, old.is_made).object;
-    object->touched = old.touched;
-    object->fields = copied(old.fields, depth);
-    return object;
-  }
-
-  void add_copy(const PythonObject& from, PythonObject& to) {
-    to.fields = copied(from.fields);
-    if (to.is_made) return;
-    to.maker = from.maker;
-    to.is_made = from.is_made;
-    to.touched = from.touched;
-  }
-
   // Functions that set or take a field by its name.
   std::optional<PythonValue> field_function(const std::string& path, const PythonValue& self,
-                                            const std::vector<PythonValue>& all) {
+                                            const PythonArguments& given) {
+    const std::vector<PythonValue>& all = given.in_order;
+    if (path == "vars" && all.size() == 1 && all[0].object != nullptr) return all[0];
     const bool has_field = all.size() >= 2 && all[0].object != nullptr && all[1].is_plain();
     if (path == "getattr" && has_field) return all[0].object->field(all[1].text);
     if (path == "setattr" && has_field && all.size() == 3) {
@@ -114,13 +97,17 @@ class Interpreter : public PythonScope {
       return plain_value("None");
     }
     if (!path.ends_with(".update") || self.object == nullptr) return {};
-    if (all.size() != 1 || all[0].object == nullptr) return {};
-    for (const auto& [name, value] : all[0].object->fields) put(self.object->fields[name], value);
+    if (all.size() > 1 || (all.size() == 1 && all[0].object == nullptr)) return {};
+    if (all.size() == 1)
+      for (const auto& [name, value] : all[0].object->fields) put(self.object->fields[name], value);
+    for (const auto& [name, value] : given.named) put(self.object->fields[name], value);
     return plain_value("None");
   }
 
-  PythonValue call_of(const PythonDefinition& function, const PythonArguments& given) {
+  PythonValue call_of(const PythonDefinition& function, const PythonArguments& given,
+                      PythonFrame* outer = nullptr) {
     PythonFrame frame = bound(function, given);
+    frame.outer = outer;
     enter(frame, function);
     if (frame.returned) return *frame.returned;
     return frame.may_return.value_or(plain_value("None"));
@@ -229,9 +216,11 @@ class Interpreter : public PythonScope {
     return end;
   }
   void define(std::size_t at, std::size_t end) {
-    if (statements_[at].indent > 0 || tokens_[at].size() < 2) return;
-    definitions_[tokens_[at][1].text] = {python_parameters(tokens_[at]), at + 1, end,
-                                         tokens_[at][0].is("class")};
+    if (tokens_[at].size() < 2) return;
+    auto& all = frame_ != &globals_ ? frame_->functions : definitions_;
+    if (&all == &definitions_ || tokens_[at][0].is("def"))
+      all[tokens_[at][1].text] = {python_parameters(tokens_[at]), at + 1, end,
+                                  tokens_[at][0].is("class")};
   }
   // What stands below a line with a colon, or behind it.
   void run_suite(std::size_t at, std::size_t end, bool may_not_happen) {
@@ -430,6 +419,7 @@ class Interpreter : public PythonScope {
   PythonFrame* frame_ = &globals_;
   PythonObjects objects_;
   bool may_differ_ = false;
+  const std::function<void(std::size_t)> counted_ = [this](std::size_t steps) { count(steps); };
   std::string source_;          // of what is assigned
   bool is_call_alone_ = false;  // whose result nobody takes
   int nesting_ = 0;

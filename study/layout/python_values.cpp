@@ -111,6 +111,30 @@ PythonValue PythonObjects::make(const std::string& maker, bool is_made) {
   return {.kind = PythonValue::Kind::object, .text = "", .object = &all_.back()};
 }
 
+std::map<std::string, PythonValue> PythonObjects::copied(
+    const std::map<std::string, PythonValue>& fields, const Count& count, int depth) {
+  constexpr int deepest = 15;
+  count(fields.size());
+  std::map<std::string, PythonValue> all = fields;
+  for (auto& [name, value] : all) {
+    if (value.object == nullptr || depth >= deepest) continue;
+    const PythonObject& old = *value.object;
+    PythonObject* const object = make(old.maker, old.is_made).object;
+    object->touched = old.touched;
+    object->fields = copied(old.fields, count, depth + 1);
+    value.object = object;
+  }
+  return all;
+}
+
+void PythonObjects::add_copy(const PythonObject& from, PythonObject& to, const Count& count) {
+  to.fields = copied(from.fields, count);
+  if (to.is_made) return;
+  to.maker = from.maker;
+  to.is_made = from.is_made;
+  to.touched = from.touched;
+}
+
 PythonValue& PythonObject::field(const std::string& name) {
   const auto [found, is_new] = fields.try_emplace(name);
   if (is_new) found->second = home->make();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,6 +45,11 @@ struct PythonObject {
 class PythonObjects {
  public:
   PythonValue make(const std::string& maker = "", bool is_made = false);
+  // Fields, and what they refer to, as far down as is followed. `count`: how many there are.
+  using Count = std::function<void(std::size_t)>;
+  std::map<std::string, PythonValue> copied(const std::map<std::string, PythonValue>& fields,
+                                            const Count& count, int depth = 0);
+  void add_copy(const PythonObject& from, PythonObject& to, const Count& count);
 
  private:
   std::deque<PythonObject> all_;

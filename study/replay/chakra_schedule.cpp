@@ -337,6 +337,8 @@ const Program& ChakraSchedule::program_of(const GraphNode& node, const Group& gr
   } catch (const InputError& error) {
     throw InputError("--algorithm", error.what());
   }
+  operations_.insert(job.operation);
+  algorithms_.insert(algorithm.name);
   if (!rounds_of(found->second))
     throw InputError("--algorithm", std::string(algorithm.name) +
                                         " has blocks of pipelines or barriers; a replay has "

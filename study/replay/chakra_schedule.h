@@ -8,6 +8,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -53,6 +54,9 @@ class ChakraSchedule {
   const std::vector<std::string>& problems() const { return problems_; }
   // What the user should know of how it is played.
   std::vector<std::string> notes() const;
+  // Of its collectives; and the names of the algorithms that make them.
+  const std::set<Operation>& operations() const { return operations_; }
+  const std::set<std::string_view>& algorithms() const { return algorithms_; }
   // The node of an operation, for people.
   std::string text_of(uint32_t operation) const;
 
@@ -100,6 +104,8 @@ class ChakraSchedule {
   std::vector<std::string> problems_;
   uint64_t more_problems_ = 0;
   ChakraOddities oddities_{};
+  std::set<Operation> operations_;
+  std::set<std::string_view> algorithms_;
 };
 
 }  // namespace sgdsim

@@ -108,6 +108,23 @@ std::string counted(uint64_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
+// An algorithm that was chosen, and has no operation of the collectives that there are.
+void check_used(const ChakraSchedule& schedule, const std::vector<std::string>& algorithms) {
+  for (const std::string& text : algorithms) {
+    if (text == "auto" || text.find('=') != std::string::npos) continue;
+    if (schedule.operations().empty() || schedule.algorithms().contains(text)) continue;
+    std::string there;
+    for (const Operation operation : schedule.operations())
+      there += (there.empty() ? "" : ", ") + std::string(name_of(operation));
+    const Algorithm& algorithm = algorithm_named(text, "--algorithm");
+    if (std::any_of(schedule.operations().begin(), schedule.operations().end(),
+                    [&](Operation operation) { return algorithm.offers(operation); }))
+      continue;  // another one was chosen for it
+    throw InputError("--algorithm", text + " has none of the operations of these collectives (" +
+                                        there + "); choose another one, or leave it out");
+  }
+}
+
 bool is_stuck(const Replayed& played) {
   return !played.waiting.empty() || !played.not_received.empty() || !played.stranded.empty() ||
          played.not_begun > 0;
@@ -325,6 +342,7 @@ ReplayAnswer answer_replay(const ReplayWords& words, bool records, const Watch& 
     chakra.on_wires = question.resources != nullptr;
     answer.chakra.emplace(chakra);
     answer.notes = answer.chakra->notes();
+    check_used(*answer.chakra, words.algorithms);
   }
   question.schedule = &answer.schedule();
   question.records = records;

@@ -118,6 +118,8 @@ Experiment read_experiment(const ResolvedExperiment& resolved) {
                   resolved.file + ": " + resolved.path);
     throw;
   }
+  for (const std::string& setting : resolved.settings)
+    if (path_of_setting(setting) == batch_field) experiment.notes.emplace_back(batch_note);
   experiment.inputs = resolved.json;
   experiment.method = resolved.method;
   return experiment;

@@ -93,6 +93,11 @@ ResolvedExperiment resolve_experiment(const Value& value, const std::vector<std:
 ResolvedExperiment with_settings_of(const std::string& file, ResolvedExperiment resolved,
                                     const std::vector<std::string>& settings);
 Experiment read_experiment(const ResolvedExperiment& resolved);
+// Where a setting or an axis changes the batch of a trace alone.
+inline constexpr char batch_field[] = "trace.batch";
+inline constexpr char batch_note[] =
+    "trace.batch says how many samples a step has, and leaves its times as they are: `sgdsim trace "
+    "scale --batch` makes a trace of another batch";
 Json schema_of_experiments();
 
 // Which parts of an experiment that was read before are still the same.

@@ -40,6 +40,11 @@ bool changes_cards(const Sweep& sweep) {
   });
 }
 
+bool changes_batch(const Sweep& sweep) {
+  return std::any_of(sweep.axes.begin(), sweep.axes.end(),
+                     [](const Axis& axis) { return axis.field() == batch_field; });
+}
+
 }  // namespace
 
 namespace {
@@ -183,6 +188,7 @@ PlayedPoint play_point(const Sweep& sweep, const Point& point, PointReader& read
     if (const std::string& note = experiment.cluster.cards_note;
         !note.empty() && changes_cards(sweep))
       played.warnings.push_back(note);
+    if (changes_batch(sweep)) played.warnings.emplace_back(batch_note);
   } catch (const InputError& error) {
     // A point that could not even be resolved is known by what it was to be.
     played.figures.clear();
