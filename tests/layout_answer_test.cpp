@@ -370,4 +370,19 @@ TEST_CASE("layout answer: gradients are said in the layout that is given, whatev
   }
 }
 
+// 160 us for each of 32 layers in both passes of each micro-batch.
+TEST_CASE("layout answer: what a GPU's file adds to layers is said where it is much of the step") {
+  for (const auto& [sequence, is_said] : {std::pair("1024", true), {"32768", false}}) {
+    CAPTURE(sequence);
+    const Json json = answer_to({"llama3.1_8b", "--gpu", "b200", "--gpus", "8", "--sequence",
+                                 sequence, "--layout", "tp8 mbs1 ga8 zero1 sp"});
+    const double part = 2.0 * 32 * 8 * 160 / json["layouts"][0]["step_us"].get<double>();
+    CHECK((part >= 0.1) == is_said);
+    CHECK((json.value("warnings", Json())
+               .dump()
+               .find("of the step are the 160 us that the file of b200") != std::string::npos) ==
+          is_said);
+  }
+}
+
 }  // namespace sgdsim
