@@ -70,6 +70,17 @@ TEST_CASE("page files: traces, clusters and experiments of sgdsim") {
   CHECK(answer["json"] == experiment);
 }
 
+TEST_CASE("page files: a file that was read may be given again, with other content") {
+  const EmptyFolder here;
+  Json trace = Json::parse(read_text(in_repository("traces/data/alexnet_p102.json")));
+  for (const char* update : {"1 s", "2 s", "1 s"}) {
+    trace["update"] = update;
+    const Json answer = add("own.json", trace.dump());
+    CHECK(answer.value("kind", "") == "trace");
+    CHECK(Json::parse(read_text("own.json")) == trace);
+  }
+}
+
 TEST_CASE("page files: names are names only") {
   const std::string trace = read_text(in_repository("traces/data/alexnet_p102.json"));
   for (const std::string name :

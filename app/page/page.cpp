@@ -14,6 +14,7 @@
 #include "models/compression/registry.h"
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
+#include "sim/core/read_files.h"
 #include "study/failure.h"
 #include "study/learn/learn_answer.h"
 #include "study/learn/learn_fields.h"
@@ -154,6 +155,7 @@ std::string answer_or_error(const F& f) {
   auto failed = [](const std::string& sentence, int exit) {
     return Json({{"error", printable(sentence)}, {"exit", exit}}).dump();
   };
+  forget_reads();  // each question is a command: a file that was read may be given again
   try {
     return f().dump();
   } catch (const InputError& error) {
