@@ -313,7 +313,8 @@ test("every control has a name, and the page fits a phone; screenshots", { skip 
   for (const [theme, width] of [["light", 1440], ["dark", 1440], ["light", 390], ["dark", 390]]) {
     const page = await open_page(file, { theme, width, height: 900 });
     await settled(page);
-    assert.ok((await page.evaluate("document.documentElement.scrollWidth")) <= width);
+    // Pictures are drawn anew once their places have their widths.
+    await page.waitForFunction((most) => document.documentElement.scrollWidth <= most, width, { timeout: 5000 });
     const nameless = await page.$$eval("button, select, input, textarea", (nodes) => nodes.filter((node) => !node.textContent.trim() && !node.getAttribute("aria-label") && !node.labels?.length).map((node) => node.outerHTML));
     assert.deepEqual(nameless, []);
     const mute = await page.$$eval("[role=application]", (nodes) => nodes.filter((node) => !node.closest("section").querySelector("[role=status]") || !node.getAttribute("aria-label")).length);
