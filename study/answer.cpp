@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "sim/core/error.h"
+#include "sim/core/read_files.h"
 #include "sim/core/stopper.h"
 #include "sim/net/stuck.h"
 #include "sim/play/schedules_in_time.h"
@@ -204,12 +205,14 @@ AnswerText answered(const Question& question, const std::string& fields, const W
 }  // namespace
 
 Answer answer(const Json& question, const Watch& watch) {
+  forget_reads();
   const Value whole(question, "question", "");
   Object object(whole);
   return answer_of(question_named(object.at("ask")), whole, for_threads(watch));
 }
 
 AnswerText ask(const std::string& command, const std::string& fields, const Watch& watch) {
+  forget_reads();
   try {
     const Json name = command;
     return answered(question_named(Value(name, "question", "/ask")), fields, watch);

@@ -214,6 +214,17 @@ TEST_CASE("foreign layouts: types of weights and gradients, and what is gathered
   CHECK_FALSE(deepspeed(bf16 + R"(, "communication_data_type": "fp32")").layout.half_gradients);
   CHECK_FALSE(
       deepspeed(bf16 + R"(, "data_types": {"grad_accum_dtype": "fp32"})").layout.half_gradients);
+  // As files for a Trainer have it, which says the type itself.
+  CHECK(deepspeed(R"("bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"})")
+            .layout.half_gradients);
+  const auto offloaded = [&](const std::string& part) {
+    return megatron_read(R"({"train_batch_size": 16, )" + bf16 +
+                         R"(, "zero_optimization": {"stage": 2, "offload_optimizer": {"device":
+                            "cpu", "ratio": )" +
+                         part + "}}}");
+  };
+  CHECK(has_note(offloaded("0.3"), "ratio is not taken over"));
+  CHECK_FALSE(has_note(offloaded("1.0"), "ratio is not taken over"));
   CHECK(has_note(deepspeed(R"("steps_per_print": 1)"), float32));
   CHECK_FALSE(has_note(deepspeed(bf16), float32));
 }

@@ -334,8 +334,8 @@ TEST_CASE("sgdsim layout: when the training ends with failures") {
 }
 
 // With dualpipe ranks r and p - 1 - r have the same stages. With four GPUs a stage, both pairs of
-// four stages lie in two nodes of eight; with eight stages of two, one of four pairs lies in each
-// node and the others do not: at a card's rate bytes are there after 4 bytes a parameter.
+// four stages lie in two nodes of eight, where neighbours lie in one: half of the time. On wires
+// the gradients of a layer go when all of its pass has ended, 3 % of these steps.
 TEST_CASE("layout answer: copies of stages go where the other rank of their pair is") {
   for (const char* layout :
        {"tp4 pp4 schedule=dualpipe mbs1 ga8 sp", "tp8 pp2 schedule=dualpipe mbs1 ga8 sp"}) {

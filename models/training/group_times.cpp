@@ -246,8 +246,7 @@ std::optional<double> GroupTimes::two_levels_s(const Algorithm& algorithm, Opera
     job.team = {static_cast<int>(members), 1};
     job.share = {.total = Bytes::nearest(std::max(1.0, bytes)), .fractional = true, .split = {}};
     job.cost = PairCost{Duration::nearest_ps(latency_s * 1e12), PerByte::ps(s_per_B * 1e12), {}};
-    const auto time = closed_form_of(algorithm, job);
-    return time ? time->s() : 0.0;
+    return closed_form_of(algorithm, job).value().s();  // powers of two have one
   };
   // Gathers by doubling begin with the near ones, who have little yet.
   const bool halves_far =

@@ -25,9 +25,7 @@ double trained_parameters(const TrainingStep& step) {
 
 // In a step of the mean. Where the next exchanges begin before one must have ended, what they are
 // waited for is time for it, too; together they have the time from one to the next.
-double exposed_of_changes_s(const TrainingStep& step, double step_s) {
-  const Sites& sites = *step.sites;
-  const SiteExchange one = exchange_of(step);
+double exposed_of_changes_s(const Sites& sites, const SiteExchange& one, double step_s) {
   const double overlap = real(sites.overlap);
   const double beside = std::max(1.0, std::ceil(overlap * sites.passes()));
   const double waits = std::max(
@@ -35,8 +33,8 @@ double exposed_of_changes_s(const TrainingStep& step, double step_s) {
   return sites.passes() * waits;
 }
 
-double exposed_of_gradients_s(const TrainingStep& step, int64_t stage, double backward_s) {
-  const SiteExchange one = exchange_of(step);
+double exposed_of_gradients_s(const TrainingStep& step, const SiteExchange& one, int64_t stage,
+                              double backward_s) {
   const int64_t layers = layers_of_stage(step.model, step.layout, stage).layers();
   const double last = step.layout.overlaps ? 1 / real(std::max<int64_t>(layers, 1)) : 1;
   return std::max(last * one.bytes_s, one.bytes_s - (1 - last) * backward_s) + one.all_s -
@@ -106,10 +104,12 @@ double outer_states_B(const TrainingStep& step) {
 
 Duration add_sites(const TrainingStep& step, double backward_s, HybridStep& result) {
   if (step.sites == nullptr) return {};
-  const double takes_s = step.sites->passes() * exchange_of(step).all_s;
-  const double exposed_s = step.sites->has_outer_steps()
-                               ? exposed_of_changes_s(step, result.time.s())
-                               : exposed_of_gradients_s(step, result.slowest_stage, backward_s);
+  const Sites& sites = *step.sites;
+  const SiteExchange one = exchange_of(step);
+  const double takes_s = sites.passes() * one.all_s;
+  const double exposed_s =
+      sites.has_outer_steps() ? exposed_of_changes_s(sites, one, result.time.s())
+                              : exposed_of_gradients_s(step, one, result.slowest_stage, backward_s);
   result.parts.sites = exposed_s;
   result.hidden.sites = std::max(0.0, takes_s - exposed_s);
   const auto longer = Duration::nearest_ps(exposed_s * 1e12);

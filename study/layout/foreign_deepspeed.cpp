@@ -69,15 +69,18 @@ class DeepspeedReader : public ForeignReader {
     Layout& layout = found_.layout;
     const bool is_neox = found_.program == "GPT-NeoX";
     bool is_half = settings_.find("precision").value_or("").find("16") != std::string::npos;
-    for (const char* type : {"bf16", "bfloat16", "fp16"})
-      is_half = is_half || flag({std::string(type) + ".enabled"});
+    for (const char* type : {"bf16", "bfloat16", "fp16"}) {
+      const std::string name = std::string(type) + ".enabled";
+      const bool is_auto = settings_.find(name) == "auto";  // as a Trainer says elsewhere
+      is_half = is_half || is_auto || flag({name});
+    }
     if (!is_half && !is_neox) found_.notes.emplace_back(float32_note);
     bool is_whole = false;
     for (const char* name : {"communication_data_type", "data_types.grad_accum_dtype"})
       is_whole = is_whole || settings_.find(name).value_or("").find("32") != std::string::npos;
     layout.half_gradients = is_half && !is_whole && layout.zero >= 1;
-    if (settings_.find("zero_optimization.offload_optimizer.ratio").value_or("1") != "1" &&
-        layout.offload.moves_optimizer())
+    const auto part = settings_.find("zero_optimization.offload_optimizer.ratio");
+    if (part && *part != "1" && *part != "1.0" && layout.offload.moves_optimizer())
       found_.notes.emplace_back(
           "zero_optimization.offload_optimizer.ratio is not taken over: all states of the "
           "optimizer are taken to be at the host");
