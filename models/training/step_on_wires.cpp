@@ -112,25 +112,21 @@ double effort_of(const RankSchedule& schedule, const QuietRings* rings, const Pa
   return std::max(operations, std::max(messages, packets) / most_step_messages);
 }
 
-// Rings go at once that have their wires to themselves, if that is asked for; played again as long
-// as it turns out that some have not.
+// Rings go at once as long as they have their wires to themselves, if that is asked for.
 Replayed play_with_rings(Replay replay, bool has_rings, const Payload& payload, double& effort) {
   std::optional<QuietRings> rings;
   if (has_rings)
     rings.emplace(*replay.schedule, *replay.network, *replay.resources, replay.alpha,
                   replay.stopper);
-  while (true) {
-    replay.rings = rings && rings->are_any() ? &*rings : nullptr;
-    if (replay.rings != nullptr) replay.most_messages = most_step_messages;
-    const double its = effort_of(*replay.schedule, replay.rings, payload);
-    try {
-      Replayed replayed = play(replay);
-      if (replay.rings != nullptr && replayed.stopped_by.empty() && rings->anew()) continue;
-      effort += its;
-      return replayed;
-    } catch (const TooManyMessages&) {
-      refuse_messages();
-    }
+  replay.rings = rings && rings->are_any() ? &*rings : nullptr;
+  if (replay.rings != nullptr) replay.most_messages = most_step_messages;
+  const double its = effort_of(*replay.schedule, replay.rings, payload);
+  try {
+    Replayed replayed = play(replay);
+    effort += its;
+    return replayed;
+  } catch (const TooManyMessages&) {
+    refuse_messages();
   }
 }
 

@@ -4,6 +4,7 @@
 // they happen, and says what they mean to those who sent a message.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,6 +44,12 @@ class Carrier {
 
   // Returns the number by which events speak of the message, until it has arrived.
   virtual uint32_t send(const Parcel& parcel, Time now) = 0;
+  // The same of what was sent before now, has had its way to itself since, and is not there yet.
+  // Flows only.
+  virtual uint32_t send_begun(const Parcel& parcel, Time, Time now) {
+    assert(false);
+    return send(parcel, now);
+  }
   // How long after it is sent its first bytes are there, where nothing is in its way.
   virtual Duration first_bytes(const Leg& leg) const = 0;
   // How long after it is sent the receiver of a message that waits for it knows of it; and then the

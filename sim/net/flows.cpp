@@ -82,6 +82,28 @@ uint32_t Flows::send(const Parcel& parcel, Time now) {
   return message;
 }
 
+uint32_t Flows::send_begun(const Parcel& parcel, Time began, Time now) {
+  const uint32_t message = add(parcel);
+  const Time starts = began + waits_before(message);
+  if (starts >= now) {
+    plan(begins, message, starts);
+    return message;
+  }
+  Flow& it = flow(message);
+  const Time leaves = starts + it.what.leg.transit;
+  if (leaves <= now) {
+    it.is_free = true;
+    plan(arrives, message, leaves + it.what.leg.flight);
+    return message;
+  }
+  begin(message, starts);
+  if (!it.is_flowing) return message;
+  it.progress.change(1, starts);
+  it.ends = leaves;
+  queue_end(message, leaves);
+  return message;
+}
+
 Duration Flows::waits_before(uint32_t message) {
   const Leg& leg = flow(message).what.leg;
   return pays_first() ? leg.agreed + leg.flight : leg.agreed;

@@ -42,6 +42,8 @@ class Flows final : public Carrier {
   Flows(Resources& resources, const Options& options, Agenda& agenda);
 
   uint32_t send(const Parcel& parcel, Time now) override;
+  // Without buffers, and of what does not wait for its receiver.
+  uint32_t send_begun(const Parcel& parcel, Time began, Time now) override;
   Duration first_bytes(const Leg& leg) const override {
     return pays_first() ? Duration() : leg.flight;
   }

@@ -248,6 +248,25 @@ Leg CallsInTime::leg_of(const Cursor& sender, const Phase& phase, int round, int
                           static_cast<uint64_t>(sender.worker)));
 }
 
+Parcel CallsInTime::parcel_of(const CallInPlay& call, const Phase& phase, const Colleague& from,
+                              const Colleague& to, double size_B, const Leg& leg) const {
+  return {.from = from.place,
+          .to = to.place,
+          .size_B = size_B,
+          .leg = leg,
+          .is_overwritten = phase.overwrites_what_it_sends(),
+          .acknowledged =
+              Wires(*call.network, alpha_)
+                  .acknowledged(from.on_network, to.on_network, size_B, phase.goes_both_ways()),
+          .connection = call.connection,
+          .freight = call.freight};
+}
+
+void CallsInTime::note_sent(uint32_t message, const OnTheWay& what) {
+  if (message >= on_the_way_.size()) on_the_way_.resize(message + 1);
+  on_the_way_[message] = what;
+}
+
 bool CallsInTime::send(std::size_t c, const Phase& phase, int v, int round, int receiver,
                        Time now) {
   Cursor& my = cursors_[c];
@@ -262,28 +281,17 @@ bool CallsInTime::send(std::size_t c, const Phase& phase, int v, int round, int 
       carrier_ != nullptr && phase.handshake == Handshake::buffered && leg.agreed > Duration();
   Offer offer{.told = now + leg.flight, .transit = leg.transit};
   if (carrier_ != nullptr) {
-    const CallInPlay& call = calls_[my.call];
-    offer.message = clock_.send({.from = me.place,
-                                 .to = to.place,
-                                 .size_B = size_B,
-                                 .leg = leg,
-                                 .waits_for_receiver = waits,
-                                 .agrees_with_receiver = agrees,
-                                 .is_overwritten = phase.overwrites_what_it_sends(),
-                                 .acknowledged = Wires(*call.network, alpha_)
-                                                     .acknowledged(me.on_network, to.on_network,
-                                                                   size_B, phase.goes_both_ways()),
-                                 .connection = call.connection,
-                                 .freight = call.freight},
-                                now);
-    if (offer.message >= on_the_way_.size()) on_the_way_.resize(offer.message + 1);
-    on_the_way_[offer.message] = {.fold = leg.fold,
-                                  .from = static_cast<uint32_t>(c),
-                                  .to = static_cast<uint32_t>(theirs),
-                                  .edge = -1,
-                                  .stage = my.stage,
-                                  .round = round,
-                                  .frees_sender = waits};
+    Parcel parcel = parcel_of(calls_[my.call], phase, me, to, size_B, leg);
+    parcel.waits_for_receiver = waits;
+    parcel.agrees_with_receiver = agrees;
+    offer.message = clock_.send(parcel, now);
+    note_sent(offer.message, {.fold = leg.fold,
+                              .from = static_cast<uint32_t>(c),
+                              .to = static_cast<uint32_t>(theirs),
+                              .edge = -1,
+                              .stage = my.stage,
+                              .round = round,
+                              .frees_sender = waits});
     if (!waits && !agrees) return false;
     offer.told = now + (agrees ? leg.word() : carrier_->notice(leg));
   } else if (waits) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/play/clockwork.h"
+#include "sim/play/ring_moment.h"
 #include "sim/play/sharing.h"
 #include "sim/play/stand_ins.h"
 #include "sim/work/schedule.h"
@@ -120,6 +121,11 @@ class CallsInTime {
   // workers of the call are seats.
   uint32_t add_seats(const Program& program, const Network& network, const Seats& seats,
                      bool folds);
+  // The same as add_among(), of a ring that has been played until now otherwise; not all of its
+  // workers are done.
+  uint32_t add_begun(const Program& program, const Network& network,
+                     const std::vector<int>& members, bool folds, const RingMoment& moment,
+                     Time now);
   // `first`: what the worker does before its first message.
   void enter(uint32_t call, int worker, Duration first, Time now) {
     // One that ends at once does so in an event of its own: thousands may follow one another.
@@ -190,6 +196,11 @@ class CallsInTime {
   bool send(std::size_t c, const Phase& phase, int v, int round, int receiver, Time now);
   void get_early(std::size_t c, Time now);
   Leg leg_of(const Cursor& sender, const Phase& phase, int round, int from, int to, double size_B);
+  Parcel parcel_of(const CallInPlay& call, const Phase& phase, const Colleague& from,
+                   const Colleague& to, double size_B, const Leg& leg) const;
+  void note_sent(uint32_t message, const OnTheWay& what);
+  void stand_at(std::size_t c, const RingMoment::Member& member);
+  void send_begun(uint32_t call, const RingMoment::Message& message, Time now);
   static bool is_due(const Cursor& cursor, int stage, int round) {
     return cursor.stage == stage && cursor.to_get > 0 && (cursor.at_once || cursor.round == round);
   }

@@ -68,16 +68,22 @@ class ActorClock {
   }
   // Returns the number by which the carrier speaks of the message.
   uint32_t send(const Parcel& parcel, Time now) const {
-    const uint32_t message = clock_.carrier_->send(parcel, now);
-    if (message >= clock_.owners_.size()) clock_.owners_.resize(message + 1);
-    clock_.owners_[message] = actor_;
-    return message;
+    return own(clock_.carrier_->send(parcel, now));
+  }
+  uint32_t send_begun(const Parcel& parcel, Time began, Time now) const {
+    return own(clock_.carrier_->send_begun(parcel, began, now));
   }
   bool is_own(const Event& event) const { return event.actor() == actor_; }
   Carrier* carrier() const { return clock_.carrier_; }
   AlphaRule alpha_of_legs(AlphaRule alone) const { return clock_.alpha_of_legs(alone); }
 
  private:
+  uint32_t own(uint32_t message) const {
+    if (message >= clock_.owners_.size()) clock_.owners_.resize(message + 1);
+    clock_.owners_[message] = actor_;
+    return message;
+  }
+
   Clock& clock_;
   uint8_t actor_;
 };

@@ -2,8 +2,8 @@
 #include "sim/play/quiet.h"
 
 #include <algorithm>
-#include <array>
-#include <deque>
+
+#include "sim/play/same_pairs.h"
 
 namespace sgdsim {
 namespace {
@@ -90,131 +90,6 @@ void add_blocks(const TreePipeline& pipeline, int workers, Resources& resources,
     }
   }
 }
-
-// A phase in which everybody always sends to the same worker.
-class SamePairs {
- public:
-  SamePairs(const Phase& phase, const RingPlay& how)
-      : phase_(phase), wires_(how.network, AlphaRule::wire), how_(how) {
-    const int workers = phase.team.size;
-    if (phase.load == Load::chunk) chunk_B_.resize(static_cast<std::size_t>(workers));
-    pairs_.resize(static_cast<std::size_t>(workers));
-    for (int worker = 0; worker < workers; ++worker) {
-      Pair& pair = pairs_[static_cast<std::size_t>(worker)];
-      pair.v = phase.team.relative(worker);
-      pair.to = phase.team.colleague(worker, pair.v, phase.receiver(0, pair.v));
-      if (chunk_B_.empty()) continue;
-      pair.chunk = phase.range(0, pair.v).first;
-      chunk_B_[static_cast<std::size_t>(pair.chunk)] = phase.sent_B(0, pair.v, 0);
-    }
-  }
-
-  void play(std::vector<Time>& clocks) {
-    if (phase_.rounds == 0) return;
-    if (!how_.sends && play_alike(clocks)) return;
-    std::vector<Time> next(clocks.size());
-    std::vector<Duration> folds(clocks.size());
-    Lookout lookout(how_.stopper);
-    for (int round = 0; round < phase_.rounds; ++round) {
-      std::fill(next.begin(), next.end(), Time());
-      for (std::size_t from = 0; from < pairs_.size(); ++from) {
-        Pair& pair = pairs_[from];
-        const Taking& taking = taking_of(pair, from, round);
-        const auto to = static_cast<std::size_t>(pair.to);
-        next[from] = std::max(next[from], clocks[from] + taking.sender);
-        next[to] = std::max(next[to], clocks[from] + taking.receiver);
-        folds[to] = taking.fold;  // follows both
-        if (how_.sent_B != nullptr) (*how_.sent_B)[from] += taking.size_B;
-        if (how_.sends) how_.sends(from, clocks[from], clocks[from] + taking.receiver);
-      }
-      for (std::size_t i = 0; i < next.size(); ++i) clocks[i] = next[i] + folds[i];
-      lookout.passed(phase_.team.size);
-    }
-  }
-
- private:
-  // What a message takes, of a size.
-  struct Taking {
-    double size_B = -1;
-    Duration sender;
-    Duration receiver;
-    Duration fold;
-    bool operator==(const Taking&) const = default;
-  };
-  struct Pair {
-    int v = 0;
-    int to = 0;
-    int chunk = 0;
-    std::array<Taking, 2> takings = {};  // sizes of chunks differ by a byte
-  };
-
-  // All messages take the same. Then a worker is done when the latest of the ways is that leads to
-  // it: from any worker before it, in so many rounds as that is away, and the others spent anywhere
-  // on the way. The latest of all starts in reach is known from those of the worker before.
-  bool play_alike(std::vector<Time>& clocks) {
-    const std::size_t count = pairs_.size();
-    const auto rounds = static_cast<std::size_t>(phase_.rounds);
-    const bool one_size =
-        phase_.load == Load::whole ||
-        std::all_of(chunk_B_.begin(), chunk_B_.end(), [&](double it) { return it == chunk_B_[0]; });
-    if (!one_size || phase_.distance != 1 || rounds >= count) return false;
-    const Taking first = taking_of(pairs_[0], 0, 0);
-    for (std::size_t from = 1; from < count; ++from)
-      if (!(taking_of(pairs_[from], from, 0) == first)) return false;
-    if (how_.sent_B != nullptr)
-      for (double& sent : *how_.sent_B) sent += first.size_B * static_cast<double>(rounds);
-    const Duration staying = first.sender + first.fold;
-    const Duration going = first.receiver - first.sender;  // more than that
-    const auto at = [&](std::size_t place) {
-      return clocks[place % count] - going * static_cast<int64_t>(place);
-    };
-    std::vector<Time> ends(count);
-    std::deque<std::size_t> latest;  // places whose starts fall, the latest in reach first
-    for (std::size_t place = 0; place < 2 * count; ++place) {
-      while (!latest.empty() && at(latest.back()) <= at(place)) latest.pop_back();
-      latest.push_back(place);
-      if (latest.front() + rounds < place) latest.pop_front();
-      if (place < count) continue;
-      ends[place - count] = at(latest.front()) + going * static_cast<int64_t>(place) +
-                            staying * static_cast<int64_t>(rounds);
-    }
-    clocks = std::move(ends);
-    return true;
-  }
-
-  double size_of(Pair& pair, int round) const {
-    if (chunk_B_.empty()) return phase_.sent_B(round, pair.v, 0);
-    const auto chunks = static_cast<int>(chunk_B_.size());
-    const double size_B = chunk_B_[static_cast<std::size_t>(pair.chunk)];
-    pair.chunk += phase_.chunk_slope % chunks;
-    if (pair.chunk < 0) pair.chunk += chunks;
-    if (pair.chunk >= chunks) pair.chunk -= chunks;
-    return size_B;
-  }
-  int place(int worker) const {
-    return how_.members == nullptr ? worker : (*how_.members)[static_cast<std::size_t>(worker)];
-  }
-  const Taking& taking_of(Pair& pair, std::size_t from, int round) const {
-    const double size_B = size_of(pair, round);
-    if (pair.takings[0].size_B == size_B) return pair.takings[0];
-    if (pair.takings[1].size_B != size_B) {
-      const Leg leg = wires_.leg(place(static_cast<int>(from)), place(pair.to), size_B,
-                                 phase_.folds && how_.folds, phase_.goes_both_ways());
-      const Duration arrives = leg.flight + leg.transit;
-      const Taking taking{size_B, how_.alpha == AlphaRule::port ? arrives : leg.transit, arrives,
-                          leg.fold};
-      if (pair.takings[0].size_B < 0) return pair.takings[0] = taking;
-      pair.takings[1] = taking;
-    }
-    return pair.takings[1];
-  }
-
-  const Phase& phase_;
-  Wires wires_;
-  const RingPlay& how_;
-  std::vector<Pair> pairs_;      // by sender
-  std::vector<double> chunk_B_;  // of each chunk, if one is sent in a round
-};
 
 }  // namespace
 

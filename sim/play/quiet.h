@@ -2,7 +2,6 @@
 // takes alone, so that no flow need be played.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -35,8 +34,6 @@ struct RingPlay {
   const std::vector<int>* members = nullptr;
   bool folds = true;
   std::vector<double>* sent_B = nullptr;
-  // Called for every message, if given: who sends it, from when on until it is there.
-  std::function<void(std::size_t, Time, Time)> sends = {};
   const Stopper* stopper = nullptr;  // looks only
 };
 void play_ring(const Program& program, const RingPlay& how, std::vector<Time>& clocks);

@@ -2,7 +2,6 @@
 #include "sim/play/quiet_rings.h"
 
 #include <algorithm>
-#include <map>
 
 namespace sgdsim {
 namespace {
@@ -27,7 +26,6 @@ QuietRings::QuietRings(const RankSchedule& schedule, const Network& network, Res
       owners_(capacities_.size(), nobody),
       asked_(capacities_.size()) {
   find_talk();
-  find_kinds();
   std::vector<uint32_t> rings;
   bool are_known = true;
   for (uint32_t group = 0; group < groups_.size(); ++group) {
@@ -68,16 +66,6 @@ void QuietRings::find_talk() {
   }
 }
 
-void QuietRings::find_kinds() {
-  std::map<std::vector<uint32_t>, uint32_t> kinds;
-  for (Group& group : groups_) {
-    std::vector<uint32_t> programs;
-    for (const Doing& one : group.doing) programs.push_back(one.program);
-    std::sort(programs.begin(), programs.end());
-    group.kind = kinds.try_emplace(programs, static_cast<uint32_t>(kinds.size())).first->second;
-  }
-}
-
 // What each has goes around to all others.
 bool QuietRings::is_ring(uint32_t group) const {
   const auto size = static_cast<int>(schedule_.group(group).size());
@@ -104,34 +92,34 @@ const std::vector<ResourceUse>* QuietRings::route(uint32_t from, uint32_t to) {
 }
 
 // Of all that a member sends to the next one, the most bytes per picosecond. A time that was
-// rounded down would ask for more than there is.
-double QuietRings::fastest(uint32_t group, std::size_t member) const {
+// rounded down would ask for more than there is. False if something waits for its receiver.
+bool QuietRings::find_rate(uint32_t group, std::size_t member, double& rate) const {
   const std::vector<int>& members = schedule_.group(group);
   const int from = members[member];
   const int to = members[member + 1 == members.size() ? 0 : member + 1];
   const Wires wires(network_, AlphaRule::wire);
-  double most = 0;
+  rate = 0;
   for (const Doing& one : groups_[group].doing)
     for (const Stage& stage : schedule_.program(one.program).stages) {
       const auto* phase = std::get_if<Phase>(&stage);
       if (phase == nullptr) continue;
       const double size_B = phase->sent_B(0, phase->team.relative(static_cast<int>(member)), 0);
-      const Duration transit =
-          wires.leg(from, to, size_B, false, phase->goes_both_ways()).bytes_only().transit;
+      const Leg leg = wires.leg(from, to, size_B, false, phase->goes_both_ways());
+      if (leg.agreed > Duration()) return false;
       constexpr double rounded_ps = 0.5;
-      if (size_B > 0 && transit > Duration())
-        most = std::max(most, size_B / (static_cast<double>(transit.ps()) + rounded_ps));
+      if (size_B > 0 && leg.transit > Duration())
+        rate = std::max(rate, size_B / (static_cast<double>(leg.transit.ps()) + rounded_ps));
     }
-  return most;
+  return true;
 }
 
 bool QuietRings::take_ring(uint32_t group) {
   bool all = true;
   for_each_pair(group, [&](std::size_t member, uint32_t from, uint32_t to) {
     const std::vector<ResourceUse>* uses = route(from, to);
-    all = all && uses != nullptr;
+    double rate = 0;
+    all = all && uses != nullptr && find_rate(group, member, rate);
     if (!all) return;
-    const double rate = fastest(group, member);
     for (const ResourceUse& use : *uses) {
       uint32_t& owner = owners_[use.resource];
       if (owner != group) owner = owner == nobody ? group : several;
@@ -184,16 +172,6 @@ bool QuietRings::has_room(uint32_t group) {
 
 // Who sends by the wires of a ring, of those that others take.
 void QuietRings::take_sends() {
-  std::vector<uint32_t> members(owners_.size(), nobody);  // of the groups that own wires
-  for (uint32_t group = 0; group < groups_.size(); ++group) {
-    if (!groups_[group].is_alone) continue;
-    for_each_pair(group, [&](std::size_t member, uint32_t from, uint32_t to) {
-      for (const ResourceUse& use : *route(from, to)) {
-        uint32_t& its = members[use.resource];
-        its = its == nobody ? static_cast<uint32_t>(member) : several;
-      }
-    });
-  }
   for (uint32_t from = 0; from < ways_.size(); ++from)
     for (Way& way : ways_[from]) {
       const std::vector<ResourceUse>* uses = way.to == from ? nullptr : route(from, way.to);
@@ -201,12 +179,16 @@ void QuietRings::take_sends() {
       for (const ResourceUse& use : *uses) {
         const uint32_t owner = owners_[use.resource];
         if (owner >= groups_.size() || !groups_[owner].is_alone) continue;
-        const std::pair<uint32_t, uint32_t> member{owner, members[use.resource]};
-        if (member.second == several) groups_[owner].is_alone = false;  // too much to tell apart
-        if (std::find(way.members.begin(), way.members.end(), member) == way.members.end())
-          way.members.push_back(member);
+        if (std::find(way.groups.begin(), way.groups.end(), owner) == way.groups.end())
+          way.groups.push_back(owner);
       }
     }
+}
+
+std::span<const uint32_t> QuietRings::met_by(uint32_t from, uint32_t to) const {
+  for (const Way& way : ways_[from])
+    if (way.to == to) return way.groups;
+  return {};
 }
 
 double QuietRings::least_messages() const {
@@ -224,96 +206,6 @@ double QuietRings::least_messages() const {
   return messages;
 }
 
-bool QuietRings::begins(uint32_t group, uint32_t number, Time now) {
-  Group& it = groups_[group];
-  if (!it.is_alone || loud_.contains({it.kind, number})) return false;
-  it.calls.push_back({.number = number, .from = now});
-  return true;
-}
-
-void QuietRings::send_begins(uint32_t from, uint32_t to, Time now) {
-  for (const Way& way : ways_[from])
-    if (way.to == to)
-      for (const auto& [group, member] : way.members)
-        groups_[group].sends.push_back({member, from, to, now});
-}
-
-void QuietRings::send_arrived(uint32_t from, uint32_t to, Time now) {
-  for (const Way& way : ways_[from]) {
-    if (way.to != to) continue;
-    for (const auto& member : way.members) {
-      Group& group = groups_[member.first];
-      for (Send& one : group.sends) {
-        if (one.from != from || one.to != to || one.member != member.second ||
-            one.arrives < Time::last())
-          continue;
-        one.arrives = now;
-        break;
-      }
-      settle(member.first, now);
-    }
-  }
-}
-
-// Looks at calls that no send can meet any more that is under way or yet to come, and forgets them;
-// and sends that no call can meet.
-void QuietRings::settle(uint32_t number, Time now) {
-  Group& group = groups_[number];
-  Time first_send = now;
-  for (const Send& send : group.sends)
-    if (send.arrives == Time::last()) first_send = std::min(first_send, send.begins);
-  std::erase_if(group.calls, [&](const Quiet& call) {
-    if (call.until > first_send) return false;
-    check(number, call);
-    return true;
-  });
-  Time first_call = now;
-  for (const Quiet& call : group.calls) first_call = std::min(first_call, call.from);
-  std::erase_if(group.sends, [&](const Send& one) { return one.arrives <= first_call; });
-}
-
-// Whether a message of the call is under way together with a send, on the same wires.
-void QuietRings::check(uint32_t number, const Quiet& call) {
-  const Group& group = groups_[number];
-  if (call.entered.empty()) return;  // not all have come, and none will
-  std::vector<std::vector<const Send*>> by_member(call.entered.size());
-  bool may_meet = false;
-  for (const Send& send : group.sends) {
-    if (send.begins >= call.until || send.arrives <= call.from) continue;
-    by_member[send.member].push_back(&send);
-    may_meet = true;
-  }
-  if (!may_meet) return;
-  std::vector<Time> clocks = call.entered;
-  bool is_disturbed = false;
-  RingPlay how = ring_play(number, call.program);
-  how.sends = [&](std::size_t member, Time begins, Time arrives) {
-    for (const Send* send : by_member[member])
-      is_disturbed = is_disturbed || (send->begins < arrives && send->arrives > begins);
-  };
-  play_ring(schedule_.program(call.program), how, clocks);
-  if (is_disturbed) disturbed_.insert({group.kind, call.number});
-}
-
-// What is disturbed again and again is not worth it.
-bool QuietRings::anew() {
-  for (uint32_t group = 0; group < groups_.size(); ++group) settle(group, Time::last());
-  if (disturbed_.empty() && meeting_.empty()) return false;
-  constexpr int most_plays = 4;
-  if (++plays_ >= most_plays)
-    for (const Call& call : disturbed_) meeting_.insert(call.first);
-  loud_.merge(disturbed_);
-  for (Group& group : groups_) {
-    group.is_alone = group.is_alone && !meeting_.contains(group.kind);
-    group.sends.clear();
-    group.calls.clear();
-    group.sent_B.clear();
-  }
-  disturbed_.clear();
-  meeting_.clear();
-  return true;
-}
-
 RingPlay QuietRings::ring_play(uint32_t group, uint32_t program) const {
   return {.network = network_,
           .alpha = alpha_,
@@ -322,20 +214,10 @@ RingPlay QuietRings::ring_play(uint32_t group, uint32_t program) const {
           .stopper = stopper_};
 }
 
-void QuietRings::play(uint32_t group, uint32_t number, uint32_t program,
-                      std::vector<Time>& clocks) {
-  Group& it = groups_[group];
-  const auto call = std::find_if(it.calls.begin(), it.calls.end(), [&](const Quiet& one) {
-    return one.number == number && one.until == Time::last();
-  });
-  call->entered = clocks;
-  call->program = program;
-  it.sent_B.resize(clocks.size());
-  RingPlay how = ring_play(group, program);
-  how.sent_B = &it.sent_B;
-  play_ring(schedule_.program(program), how, clocks);
-  call->until = *std::max_element(clocks.begin(), clocks.end());
-  settle(group, *std::max_element(call->entered.begin(), call->entered.end()));
+void QuietRings::carry(uint32_t group, const std::vector<double>& sent_B) {
+  std::vector<double>& all = groups_[group].sent_B;
+  all.resize(sent_B.size());
+  for (std::size_t member = 0; member < sent_B.size(); ++member) all[member] += sent_B[member];
 }
 
 void QuietRings::add_carried(std::vector<double>& carried_B) {

@@ -31,8 +31,7 @@ RanksInTime::RanksInTime(const ActorClock& clock, CallsInTime& calls, const Repl
       left_(schedule_.ranks()),
       traffic_of_(schedule_.programs()),
       of_group_(schedule_.groups()),
-      quiet_of_group_(replay.rings == nullptr ? 0 : schedule_.groups()),
-      is_in_ring_(quiet_of_group_.size()) {
+      quiet_groups_(replay.rings == nullptr ? 0 : schedule_.groups()) {
   waits_.reserve(schedule_.operations().size());
   for (const RankOperation& operation : schedule_.operations()) waits_.push_back(operation.waits);
   result_.ends.resize(schedule_.ranks());
@@ -70,6 +69,8 @@ void RanksInTime::happen(const Event& event, Time now) {
       return hand_over(subject, now);
     case starts:
       return become_ready(subject, now);
+    case goes_around:
+      return end_quietly(subject, now);
   }
 }
 
@@ -81,8 +82,7 @@ void RanksInTime::hear(const Carrier::Report& report, Time now) {
   what.has_arrived = true;
   --on_the_way_count_;
   result_.least_delivered = std::min(result_.least_delivered, report.delivered);
-  if (replay_.rings != nullptr)
-    replay_.rings->send_arrived(schedule_.rank_of(what.send), operation(what.send).peer, now);
+  if (replay_.rings != nullptr) leave_rings(what.send);
   take(what.message, now);
 }
 
@@ -116,10 +116,8 @@ void RanksInTime::end(uint32_t place, Time now) {
   const uint32_t rank = schedule_.rank_of(place);
   --left_[rank];
   result_.ends[rank] = std::max(result_.ends[rank], now);
-  if (replay_.rings != nullptr && operation(place).verb == RankVerb::call) {
-    const RankCall what = operation(place).call();
-    if (!is_in_ring_[what.group].empty()) is_in_ring_[what.group][what.member] = false;
-  }
+  if (replay_.rings != nullptr && operation(place).verb == RankVerb::call)
+    leave_ring(operation(place).call());
   release(place, false, now);
 }
 
@@ -226,7 +224,7 @@ void RanksInTime::hand_over(uint32_t number, Time now) {
 void RanksInTime::send_over_ports(uint32_t number, const Leg& leg, Time processor_free, Time now) {
   const uint32_t place = messages_[number].send;
   const RankOperation& one = operation(place);
-  if (replay_.rings != nullptr) replay_.rings->send_begins(schedule_.rank_of(place), one.peer, now);
+  if (replay_.rings != nullptr) meet_rings(place, now);
   const uint32_t flow = clock_.send({.from = static_cast<int>(schedule_.rank_of(place)),
                                      .to = static_cast<int>(one.peer),
                                      .size_B = static_cast<double>(one.amount),

@@ -43,7 +43,7 @@ class RanksInTime {
   Replayed take_result() { return std::move(result_); }
 
  private:
-  enum Kind : uint8_t { ended, look, comes, announced, answered, handed, starts };
+  enum Kind : uint8_t { ended, look, comes, announced, answered, handed, starts, goes_around };
   static constexpr uint32_t over = UINT32_MAX;  // what an operation that has ended waits for
 
   struct Task {
@@ -88,9 +88,19 @@ class RanksInTime {
   // A call that is played when all members are there (quiet_rings.h).
   struct QuietCall {
     uint32_t number = 0;  // among the calls of the group
-    uint32_t missing = 0;
-    std::vector<uint32_t> entered;  // operations, by member
-    std::vector<Time> clocks;
+    uint32_t program = 0;
+    std::size_t missing = 0;           // members that have not entered it
+    std::size_t left = 0;              // that have not ended it
+    std::vector<uint32_t> operations;  // by member
+    std::vector<Time> entered;         // Time::last(): it has not
+    std::vector<Time> ends = {};       // once all are there
+    std::vector<double> sent_B = {};   // likewise
+  };
+  // A group whose rings may be quiet.
+  struct QuietGroup {
+    std::vector<QuietCall> calls = {};    // now
+    std::vector<uint32_t> in_calls = {};  // members: in how many they are
+    uint32_t sends = 0;                   // under way on its wires
   };
 
   const RankOperation& operation(uint32_t place) const { return schedule_.operations()[place]; }
@@ -128,11 +138,20 @@ class RanksInTime {
   void enter_call(uint32_t place, Time now);
   uint32_t call_under_way(const RankCall& what);
   uint32_t begin_call(const RankCall& what);
+  CallUnderWay& under_way(uint32_t call, const RankCall& what, std::size_t seats);
   void leave_call(uint32_t call);
   void count_messages(const RankCall& what, double groups);
-  void enter_ring(const RankCall& what);
+
+  // Rings that may be quiet (quiet_calls.cpp).
   bool enter_quietly(const RankCall& what, uint32_t place, Time now);
-  std::vector<QuietCall>::iterator quiet_call(const RankCall& what, Time now);
+  QuietCall* quiet_call(const RankCall& what);
+  void go_around(QuietCall& call, uint32_t group);
+  void end_quietly(uint32_t place, Time now);
+  void leave_ring(const RankCall& what);
+  void go_on_loudly(uint32_t group, Time now);
+  void make_loud(QuietCall& call, uint32_t group, Time now);
+  void meet_rings(uint32_t send, Time now);
+  void leave_rings(uint32_t send);
 
   // Messages, from the sender to the receiver.
   bool send(uint32_t place, Time processor_free, Time now);
@@ -167,9 +186,8 @@ class RanksInTime {
   std::vector<CallUnderWay> calls_under_way_;    // by their numbers
   std::vector<Traffic> traffic_of_;              // the programs of calls
   std::vector<std::vector<uint32_t>> of_group_;  // calls under way
-  std::vector<std::vector<QuietCall>> quiet_of_group_;
-  std::vector<std::vector<bool>> is_in_ring_;  // members of groups, where rings may be quiet
-  double one_by_one_ = 0;                      // messages of calls
+  std::vector<QuietGroup> quiet_groups_;         // none: no ring is quiet
+  double one_by_one_ = 0;                        // messages of calls
   Replayed result_;
 };
 
