@@ -102,7 +102,7 @@ bool RoutedWires::has_choices(std::span<const int> places) {
   std::sort(goals.begin(), goals.end());
   goals.erase(std::unique(goals.begin(), goals.end()), goals.end());
   has_choices_ = std::any_of(goals.begin(), goals.end(), [&](int goal) {
-    const Ways& ways = all_ways_to(goal);
+    const FewOrBits& ways = all_ways_to(goal);
     for (int vertex = 0; vertex < vertices(); ++vertex)
       if (vertex != goal && choices_at(vertex, ways) > 1) return true;
     return false;
@@ -152,7 +152,7 @@ bool RoutedWires::Branches::add(int vertex) {
 bool RoutedWires::add_branches(int from, int to, Branches& branches) {
   constexpr int64_t longest_period = 1 << 24;
   const int goal = gates_[at(to)].vertex;
-  const Ways& ways = ways_to(goal, graph_.vertex_of(from));
+  const FewOrBits& ways = ways_to(goal, graph_.vertex_of(from));
   auto digits = static_cast<std::size_t>(digits_of(to));
   int64_t period = 1;
   for (int here = graph_.vertex_of(from); here != goal;) {
@@ -166,7 +166,7 @@ bool RoutedWires::add_branches(int from, int to, Branches& branches) {
     }
     int next = here;
     for (const Out& out : outs(here)) {
-      if (!ways[out.way]) continue;
+      if (!ways.contains(out.way)) continue;
       if (choices > 1) branches.next.insert(graph_.vertices()[at(out.next)].kind);
       if (chosen-- == 0) next = out.next;
     }

@@ -72,6 +72,26 @@ std::size_t RouteSearch::work_of(const Side& side) const {
   return ways;
 }
 
+// A switch of thousands has more ways than those have that were seen.
+template <class F>
+void RouteSearch::for_each_way(int vertex, const Side& to, const F& f) const {
+  const std::span<const uint32_t> all = ways_out(vertex);
+  std::size_t others = 0;
+  for (const int seen : to.seen) {
+    if (seen != vertex) others += ways_out(seen).size();
+    if (others >= all.size()) break;
+  }
+  if (others >= all.size()) {
+    for (const uint32_t way : all) f(way);
+    return;
+  }
+  for (const int seen : to.seen) {
+    if (seen == vertex) continue;
+    for (const uint32_t back : ways_out(seen))
+      if (end_of(back) == vertex) f(back ^ 1U);
+  }
+}
+
 // From the nearest that it has not gone on from.
 void RouteSearch::go_on(Side& side, const Side& other, const Ways& closed) {
   const auto nearest = side.open.extract(side.open.begin());
@@ -116,38 +136,38 @@ void RouteSearch::trace_back(const Ways& closed) {
   while (!next.empty()) {
     const int vertex = next.back();
     next.pop_back();
-    for (const uint32_t out : ways_out(vertex)) {
+    for_each_way(vertex, start_, [&](uint32_t out) {
       const uint32_t way = out ^ 1U;  // towards the vertex
       const int before = end_of(out);
       const Length& length = start_.lengths[at(before)];
       if (!reaches(length) || !may_take(way, closed) ||
           length + length_of(way) != start_.lengths[at(vertex)])
-        continue;
+        return;
       const Length rest = length_of(way) + goal_.lengths[at(vertex)];
-      if (goal_.lengths[at(before)] == rest) continue;
+      if (goal_.lengths[at(before)] == rest) return;
       goal_.see(before, rest);
       next.push_back(before);
-    }
+    });
   }
 }
 
 // Along all shortest routes.
 void RouteSearch::collect(int from, const Ways& closed, WaysTo& known) {
   std::vector<int> next{from};
-  known.is_known[at(from)] = true;
+  known.known.insert(at(from));
   while (!next.empty()) {
     const int vertex = next.back();
     next.pop_back();
-    for (const uint32_t way : ways_out(vertex)) {
+    for_each_way(vertex, goal_, [&](uint32_t way) {
       const int enters = end_of(way);
       const Length& rest = goal_.lengths[at(enters)];
       if (!reaches(rest) || !may_take(way, closed) ||
           length_of(way) + rest != goal_.lengths[at(vertex)])
-        continue;
-      known.ways[way] = true;
-      if (!known.is_known[at(enters)]) next.push_back(enters);
-      known.is_known[at(enters)] = true;
-    }
+        return;
+      known.ways.insert(way);
+      if (!known.known.contains(at(enters))) next.push_back(enters);
+      known.known.insert(at(enters));
+    });
   }
 }
 
@@ -164,7 +184,7 @@ void RouteSearch::add(int from, int to, const Ways& closed, WaysTo& known) {
     trace_back(closed);
     collect(from, closed, known);
   }
-  known.is_known[at(from)] = true;
+  known.known.insert(at(from));
   known.looked_at += looked_at_;
   start_.clear();
   goal_.clear();

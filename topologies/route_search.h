@@ -11,16 +11,17 @@
 #include <span>
 #include <vector>
 
+#include "sim/core/few_or_bits.h"
 #include "topologies/graph.h"
 
 namespace sgdsim {
 
 // What is known of the shortest routes to a vertex.
 struct WaysTo {
-  Ways ways;                   // that begin one
-  std::vector<bool> is_known;  // by vertex: all such ways from there, and on from there, are among
-  std::size_t looked_at = 0;   // ways, so far
-  bool is_complete = false;    // from everywhere
+  FewOrBits ways;   // that begin one
+  FewOrBits known;  // vertices: all such ways from there, and on from there, are among those
+  std::size_t looked_at = 0;  // ways, so far
+  bool is_complete = false;   // from everywhere
 };
 
 class RouteSearch {
@@ -59,6 +60,9 @@ class RouteSearch {
   bool may_take(uint32_t way, const Ways& closed) const;
   Length length_of(uint32_t way) const;
   std::size_t work_of(const Side& side) const;
+  // Calls f(way) for the ways out of a vertex that lead to what a side has seen, and for others.
+  template <class F>
+  void for_each_way(int vertex, const Side& to, const F& f) const;
   void go_on(Side& side, const Side& other, const Ways& closed);
   void meet(const Ways& closed);
   void trace_back(const Ways& closed);

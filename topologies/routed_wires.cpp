@@ -124,9 +124,10 @@ Roads::Goal RoutedWires::goal_of(int worker) const {
 }
 
 void RoutedWires::next_roads(int vertex, int goal, std::vector<uint32_t>& found) {
-  const Ways& ways = ways_to(goal, vertex);
-  for (const Out& out : outs(vertex))
-    if (ways[out.way]) found.push_back(out.way);
+  for_each_out(vertex, ways_to(goal, vertex), [&](const Out& out) {
+    found.push_back(out.way);
+    return true;
+  });
 }
 
 WaysTo& RoutedWires::table_of(int goal) {
@@ -136,15 +137,15 @@ WaysTo& RoutedWires::table_of(int goal) {
   if (static_cast<double>(tables_.size()) * static_cast<double>(bits) > most_table_bits)
     tables_.clear();
   WaysTo& table = tables_[goal];
-  table.ways.resize(closed_.size());
-  table.is_known.resize(graph_.vertices().size());
-  table.is_known[at(goal)] = true;
+  table.ways = FewOrBits(closed_.size());
+  table.known = FewOrBits(graph_.vertices().size());
+  table.known.insert(at(goal));
   return table;
 }
 
-const Ways& RoutedWires::ways_to(int goal, int from) {
+const FewOrBits& RoutedWires::ways_to(int goal, int from) {
   WaysTo& table = table_of(goal);
-  if (table.is_complete || table.is_known[at(from)]) return table.ways;
+  if (table.is_complete || table.known.contains(at(from))) return table.ways;
   // Single searches cost more a link than a full one, which receivers of many senders need anyway.
   constexpr std::size_t part = 16;
   if (table.looked_at * part > closed_.size()) return all_ways_to(goal);
@@ -152,9 +153,9 @@ const Ways& RoutedWires::ways_to(int goal, int from) {
   return table.ways;
 }
 
-const Ways& RoutedWires::all_ways_to(int goal) {
+const FewOrBits& RoutedWires::all_ways_to(int goal) {
   WaysTo& table = table_of(goal);
-  if (!table.is_complete) table = {graph_.ways_to(goal, closed_), {}, 0, true};
+  if (!table.is_complete) table = {FewOrBits(graph_.ways_to(goal, closed_)), {}, 0, true};
   return table.ways;
 }
 
@@ -168,7 +169,7 @@ bool RoutedWires::find(const Parcel& parcel, Part, std::vector<ResourceUse>& use
   const Gate& gate = gates_[at(parcel.to)];
   if (!gate.is_own && closed_[gate.way_in]) return false;
   const int from = graph_.vertex_of(parcel.from);
-  const Ways& ways = ways_to(gate.vertex, from);
+  const FewOrBits& ways = ways_to(gate.vertex, from);
   if (!(choice_.routing == Routing::split ? spread(from, gate.vertex, ways, uses)
                                           : walk(parcel, from, gate.vertex, ways, uses)))
     return false;
@@ -198,9 +199,31 @@ void RoutedWires::add(uint32_t way, double share, std::vector<ResourceUse>& uses
   if (!std::isinf(capacities_[way])) uses.push_back({way, share});
 }
 
-std::size_t RoutedWires::choices_at(int vertex, const Ways& ways) const {
+template <class F>
+void RoutedWires::for_each_out(int vertex, const FewOrBits& ways, const F& f) const {
+  const std::span<const Out> all = outs(vertex);
+  if (!ways.is_few() || all.size() <= ways.few().size()) {
+    for (const Out& out : all)
+      if (ways.contains(out.way) && !f(out)) return;
+    return;
+  }
+  std::vector<Out> here;  // one or two
+  for (const uint32_t way : ways.few()) {
+    const Connection& one = graph_.connections()[way / 2];
+    const bool is_back = way % 2 == 1;
+    if ((is_back ? one.to : one.from) == vertex) here.push_back({is_back ? one.from : one.to, way});
+  }
+  std::stable_sort(here.begin(), here.end());
+  for (const Out& out : here)
+    if (!f(out)) return;
+}
+
+std::size_t RoutedWires::choices_at(int vertex, const FewOrBits& ways) const {
   std::size_t choices = 0;
-  for (const Out& out : outs(vertex)) choices += ways[out.way] ? std::size_t{1} : 0;
+  for_each_out(vertex, ways, [&](const Out&) {
+    ++choices;
+    return true;
+  });
   return choices;
 }
 
@@ -209,7 +232,7 @@ int RoutedWires::digits_of(int worker) const {
   return digits < 0 ? worker : digits;
 }
 
-bool RoutedWires::walk(const Parcel& parcel, int from, int to, const Ways& ways,
+bool RoutedWires::walk(const Parcel& parcel, int from, int to, const FewOrBits& ways,
                        std::vector<ResourceUse>& uses) const {
   auto digits = static_cast<std::size_t>(digits_of(parcel.to));
   Random random = choice_.routing == Routing::hashed
@@ -228,43 +251,46 @@ bool RoutedWires::walk(const Parcel& parcel, int from, int to, const Ways& ways,
       chosen = digits % choices;
       digits /= choices;
     }
-    for (const Out& out : outs(here)) {
-      if (!ways[out.way] || chosen-- > 0) continue;
+    for_each_out(here, ways, [&](const Out& out) {
+      if (chosen-- > 0) return true;
       add(out.way, 1, uses);
       here = out.next;
-      break;
-    }
+      return false;
+    });
   }
   return true;
 }
 
 // Each vertex once everything that leads to it has been.
-bool RoutedWires::spread(int from, int to, const Ways& ways, std::vector<ResourceUse>& uses) const {
+bool RoutedWires::spread(int from, int to, const FewOrBits& ways,
+                         std::vector<ResourceUse>& uses) const {
   struct Passed {
     int to_come = 0;
     double share = 0;
   };
   std::map<int, Passed> vertices{{from, {0, 1}}};
   std::queue<int> next({from});
-  for (; !next.empty(); next.pop())
-    for (const Out& out : outs(next.front())) {
-      if (!ways[out.way] || next.front() == to) continue;
+  for (; !next.empty(); next.pop()) {
+    if (next.front() == to) continue;
+    for_each_out(next.front(), ways, [&](const Out& out) {
       const auto [place, is_new] = vertices.try_emplace(out.next);
       ++place->second.to_come;
       if (is_new) next.push(out.next);
-    }
+      return true;
+    });
+  }
   if (!vertices.contains(to)) return false;
   for (next.push(from); !next.empty(); next.pop()) {
     const int here = next.front();
     if (here == to) continue;
     const double share = vertices[here].share / static_cast<double>(choices_at(here, ways));
-    for (const Out& out : outs(here)) {
-      if (!ways[out.way]) continue;
+    for_each_out(here, ways, [&](const Out& out) {
       add(out.way, share, uses);
       Passed& passed = vertices[out.next];
       passed.share += share;
       if (--passed.to_come == 0) next.push(out.next);
-    }
+      return true;
+    });
   }
   return true;
 }

@@ -52,10 +52,13 @@ class RoutedWires : public Resources, private Roads {
     bool operator<(const Out& other) const { return next < other.next; }
   };
   // Those of all routes from a vertex to another one, and of some others.
-  const Ways& ways_to(int goal, int from);
+  const FewOrBits& ways_to(int goal, int from);
   WaysTo& table_of(int goal);
-  const Ways& all_ways_to(int goal);
+  const FewOrBits& all_ways_to(int goal);
   std::span<const Out> outs(int vertex) const;
+  // Calls f(out) for those of these ways that begin at a vertex, in order, until it returns false.
+  template <class F>
+  void for_each_out(int vertex, const FewOrBits& ways, const F& f) const;
   std::vector<int> moved_vertices(std::span<const int> places) const;
   const Out* out_like(int other, const Out& out, std::span<const int> images,
                       const std::vector<bool>& taken) const;
@@ -71,11 +74,11 @@ class RoutedWires : public Resources, private Roads {
   };
   bool add_branches(int from, int to, Branches& branches);
   int digits_of(int worker) const;
-  std::size_t choices_at(int vertex, const Ways& ways) const;
+  std::size_t choices_at(int vertex, const FewOrBits& ways) const;
   // From a vertex to another one; false if there is no way.
-  bool walk(const Parcel& parcel, int from, int to, const Ways& ways,
+  bool walk(const Parcel& parcel, int from, int to, const FewOrBits& ways,
             std::vector<ResourceUse>& uses) const;
-  bool spread(int from, int to, const Ways& ways, std::vector<ResourceUse>& uses) const;
+  bool spread(int from, int to, const FewOrBits& ways, std::vector<ResourceUse>& uses) const;
   void add(uint32_t way, double share, std::vector<ResourceUse>& uses) const;
 
   Graph graph_;

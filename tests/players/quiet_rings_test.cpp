@@ -33,13 +33,14 @@ Program ring_of_some(Random& random, const Cluster& cluster, int workers) {
   job.team = {.size = workers, .stride = 1};
   job.workers_per_node = cluster.workers_per_node;
   job.network = &cluster.network;
-  job.share.total = Bytes(static_cast<int64_t>(random.below(4) == 0 ? 1 + random.below(40)
-                                                                    : random.below(5'000'000)));
+  job.share.total = Bytes(
+      static_cast<int64_t>(random.below(4) == 0 ? 1 + random.below(40) : random.below(5'000'000)));
   const Algorithm& ring = *std::find_if(algorithms().begin(), algorithms().end(),
                                         [](const Algorithm& one) { return one.name == "ring"; });
   job.cost = worst_of_job(ring, job);
   Program program;
-  if (random.below(3) == 0) program.then(Launch{Duration::us(static_cast<int64_t>(1 + random.below(50)))});
+  if (random.below(3) == 0)
+    program.then(Launch{Duration::us(static_cast<int64_t>(1 + random.below(50)))});
   return program.then(schedule_of(ring, job));
 }
 
