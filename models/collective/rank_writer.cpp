@@ -28,7 +28,7 @@ std::optional<uint32_t> rounds_of(const Program& program) {
 uint32_t RankWriter::add(RankOperation one) {
   one.line = line_;
   work_.operations.push_back(one);
-  return static_cast<uint32_t>(work_.operations.size() - 1);
+  return work_.before + static_cast<uint32_t>(work_.operations.size() - 1);
 }
 
 void RankWriter::play(const Program& program, const Wires* wires, const Member& member,

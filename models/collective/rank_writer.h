@@ -16,6 +16,7 @@
 namespace sgdsim {
 
 struct RankWork {
+  uint32_t before = 0;  // operations that are not among these, but count in requirements
   std::vector<RankOperation> operations;
   std::vector<RankSchedule::Requirement> requirements;
 };

@@ -18,6 +18,13 @@ constexpr std::size_t most_ends = 4;
 
 }  // namespace
 
+void GpuOperations::go_on_from(const Progress& progress) {
+  at_ = progress;
+  work_ = {};
+  work_.before = progress.operations;
+  computed_ = Duration();
+}
+
 void GpuOperations::join(Ends& ends) {
   if (ends.size() <= most_ends) return;
   const uint32_t joined = writer_.calc(joins, {});
@@ -57,7 +64,7 @@ void GpuOperations::collective(Ends& chain, GroupKind kind, Operation operation,
   if (place.group == nullptr || whole_B < 0.5) return;
   join(chain);
   const GroupPrograms::Parts parts = programs_.of(operation, *place.group, whole_B);
-  const uint32_t number = next_call_[static_cast<std::size_t>(kind)]++;
+  const uint32_t number = at_.next_call[static_cast<std::size_t>(kind)]++;
   const std::size_t begin = size();
   Ends ends;
   for (std::size_t i = 0; i < parts.count; ++i) {
@@ -122,7 +129,7 @@ void GpuOperations::attend_around(Ends& chain, double seconds, double sent_B) {
   for (std::size_t block = 0; block < blocks; ++block) {
     Ends next = held;
     if (block + 1 < blocks) {
-      const uint32_t round = tag(GroupKind::context, next_round_++);
+      const uint32_t round = tag(GroupKind::context, at_.next_round++);
       const std::size_t first = size();
       Ends sent = held;
       message(sent, RankVerb::send, ring.neighbour(1), sent_B, round);

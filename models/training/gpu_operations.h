@@ -30,9 +30,22 @@ class GpuOperations {
 
   const GpuGroups::OfGpu& groups() const { return groups_; }
   RankWork& work() { return work_; }
-  std::size_t size() const { return work_.operations.size(); }
+  std::size_t size() const { return work_.before + work_.operations.size(); }
   GpuParts& parts() { return parts_; }
   Duration computed() const { return computed_; }
+  // How far a GPU has come: the same for all of a stage.
+  struct Progress {
+    uint32_t operations = 0;
+    std::array<uint32_t, group_kinds> next_call{};
+    uint64_t next_round = 0;  // of blocks of attention
+  };
+  Progress progress() const {
+    Progress progress = at_;
+    progress.operations = static_cast<uint32_t>(size());
+    return progress;
+  }
+  // What was done until then is not written.
+  void go_on_from(const Progress& progress);
   // How many times as long it computes from now on, and what that is to people.
   void set_slowness(double factor) { factor_ = factor; }
   void set_computing(GpuPart::Kind kind) { computing_ = kind; }
@@ -72,8 +85,7 @@ class GpuOperations {
   GpuPart::Kind computing_ = GpuPart::Kind::compute;
   double factor_ = 1;
   Duration computed_;
-  std::array<uint32_t, group_kinds> next_call_{};
-  uint64_t next_round_ = 0;  // of blocks of attention
+  Progress at_;
 };
 
 }  // namespace sgdsim

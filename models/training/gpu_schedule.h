@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "models/training/gpu_parts.h"
 #include "models/training/group_times.h"
@@ -20,10 +21,26 @@ namespace sgdsim {
 using GpuSlowness = std::function<double(int64_t gpu)>;
 
 struct GpuSchedule {
-  RankSchedule schedule;
+  RankSchedule schedule = RankSchedule(0);
   std::vector<Duration> computed;           // by each GPU
   std::vector<std::vector<GpuPart>> parts;  // of each GPU, where asked for
   std::vector<uint64_t> group_labels;       // of the schedule's groups (gpu_groups.h)
+  std::vector<uint32_t> first;              // operation of each GPU that is written, in order
+};
+
+// Where GPUs of a stage have the same behind them: so many of their operations.
+struct GpuCuts {
+  uint32_t passes = 0;    // of which the first pass is none
+  uint32_t exchange = 0;  // of which nothing is with other replicas, but for gathers before passes
+};
+// Of a layout with one chunk a stage, and zero0 or zero1.
+GpuCuts gpu_cuts(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
+                 int64_t stage);
+
+// What GPUs have done already, which is not written again.
+struct GpuBegun {
+  std::vector<bool> only_gathers;  // by replica: no pass; else all until the first exchange
+  std::function<Time(int64_t gpu, uint32_t operation)> ended;
 };
 
 // Operations of all GPUs at most, and where their parts are asked for.
@@ -34,8 +51,9 @@ struct GpuScheduleOptions {
   GpuSlowness slowness = {};
   bool wants_parts = false;
   Stopper* stopper = nullptr;
-  std::vector<int> only = {};  // these GPUs are written, in order; empty: all
-  bool equal_chunks = false;   // of collectives; else some are a byte larger than others
+  std::vector<int> only = {};       // these GPUs are written, in order; empty: all
+  bool equal_chunks = false;        // of collectives; else some are a byte larger than others
+  const GpuBegun* begun = nullptr;  // of a layout as of gpu_cuts()
 };
 
 // The layout must fit the model, and the cluster must have its GPUs; `groups` likewise. InputError

@@ -11,6 +11,7 @@
 #include "models/collective/network_defaults.h"
 #include "models/training/gpu_stand_ins.h"
 #include "models/training/stage_costs.h"
+#include "models/training/step_apart.h"
 #include "sim/play/replay.h"
 
 namespace sgdsim {
@@ -184,6 +185,91 @@ void spread(const StandIns& stand_ins, GpuSchedule& gpus, Replayed& replayed) {
   replayed.carried_B = stand_ins.spread_carried(replayed.carried_B);
 }
 
+// What is played in one step, and what has come of it.
+struct Play {
+  const TrainingStep& step;
+  const Cluster& cluster;
+  GroupTimes& groups;
+  const StepWires& how;
+  const LayoutPlay& options;
+  StepOnWires& played;
+
+  Replay replay(const GpuSchedule& gpus, Resources& wires) const {
+    return {.schedule = &gpus.schedule,
+            .costs = {},
+            .network = &cluster.network,
+            .alpha = usual_alpha(cluster.kind),
+            .resources = &wires,
+            .carrier = how.carrier,
+            .meanwhile = how.meanwhile,
+            .stopper = options.stopper};
+  }
+  // GPUs that stand for all.
+  void play(GpuStandIns stand_ins, const GpuSlowness& slowness, bool records, Resources& wires,
+            AlikeStep& alike) const {
+    alike.equal_chunks = stand_ins.equal_chunks;
+    alike.gpus = gpu_schedule(
+        step, cluster, groups,
+        {slowness, false, options.stopper, stand_ins.all.workers, stand_ins.equal_chunks});
+    alike.ranks = alike_ranks(std::move(stand_ins.all), alike.gpus);
+    AlikeResources alike_wires(wires, alike.ranks->stand_ins);
+    Replay its = replay(alike.gpus, alike_wires);
+    its.records = records;
+    its.alike = alike.ranks.get();
+    alike.replayed = play_with_rings(its, false, how.payload, played.effort);
+  }
+  // Nothing where some of what is played apart would meet.
+  std::optional<Replayed> play_apart(const GpuFactors& factors, const GpuSlowness& slowness,
+                                     Resources& wires, GpuSchedule& rest) const {
+    std::optional<std::vector<bool>> slow = slow_replicas(step, factors.fixed());
+    if (!slow) return std::nullopt;
+    std::optional<GpuStandIns> stand_ins =
+        gpu_stand_ins(step, cluster, groups, {}, wires, how.reduction);
+    if (!stand_ins) return std::nullopt;
+    AlikeStep alike;
+    play(std::move(*stand_ins), {}, true, wires, alike);
+    if (!alike.replayed.stopped_by.empty()) return std::move(alike.replayed);
+    begin_with(alike, std::move(*slow));
+    rest = gpu_schedule(step, cluster, groups,
+                        {slowness, false, options.stopper, {}, alike.equal_chunks, &alike.begun});
+    Replay its = replay(rest, wires);
+    its.records = true;
+    Replayed replayed = play_with_rings(its, true, how.payload, played.effort);
+    if (replayed.stopped_by.empty()) {
+      if (!are_apart(alike, step, cluster, groups, wires, rest, replayed)) return std::nullopt;
+      complete(alike, step, rest, replayed);
+      played.equal_chunks = alike.equal_chunks;
+      played.followers = followers(alike, step);
+      played.followed = alike.ranks->stand_ins.workers.size();
+    }
+    return replayed;
+  }
+  // As few GPUs as may stand for all, or all of them.
+  Replayed replayed(const GpuFactors& factors, const GpuSlowness& slowness, bool wants_slices,
+                    Resources& wires, GpuSchedule& gpus) const {
+    if (may_stand_in(how, options)) {
+      if (std::optional<GpuStandIns> stand_ins =
+              gpu_stand_ins(step, cluster, groups, factors.fixed(), wires, how.reduction)) {
+        AlikeStep alike;
+        play(std::move(*stand_ins), slowness, false, wires, alike);
+        played.equal_chunks = alike.equal_chunks;
+        played.classes = alike.ranks->stand_ins.workers.size();
+        gpus = std::move(alike.gpus);
+        spread(alike.ranks->stand_ins, gpus, alike.replayed);
+        return std::move(alike.replayed);
+      }
+      if (std::optional<Replayed> apart = play_apart(factors, slowness, wires, gpus))
+        return std::move(*apart);
+    }
+    const bool has_rings =
+        how.reduction != Reduction::never && !how.carrier && !how.meanwhile.any();
+    gpus = gpu_schedule(step, cluster, groups, {slowness, wants_slices, options.stopper});
+    Replay its = replay(gpus, wires);
+    its.records = wants_slices;
+    return play_with_rings(its, has_rings, how.payload, played.effort);
+  }
+};
+
 }  // namespace
 
 StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
@@ -194,39 +280,14 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
   GpuFactors factors(options, layout.gpus());
   StepOnWires played;
   played.fastest = Duration::longest();
+  const Play once{step, cluster, groups, how, options, played};
   double sum_s = 0;
   for (int i = 0; i < options.iterations; ++i) {
     const bool wants_slices = how.wants_slices && i + 1 == options.iterations;
     const std::unique_ptr<Resources> wires = cluster.wires(how.routes);  // none is closed yet
-    std::optional<GpuStandIns> stand_ins;
-    if (may_stand_in(how, options))
-      stand_ins = gpu_stand_ins(step, cluster, groups, factors.fixed(), *wires, how.reduction);
-    GpuSchedule gpus = gpu_schedule(step, cluster, groups,
-                                    {factors.start(i), wants_slices, options.stopper,
-                                     stand_ins ? stand_ins->all.workers : std::vector<int>(),
-                                     stand_ins && stand_ins->equal_chunks});
-    std::unique_ptr<AlikeRanks> alike;
-    std::optional<AlikeResources> alike_wires;
-    if (stand_ins) {
-      alike = alike_ranks(std::move(stand_ins->all), gpus);
-      alike_wires.emplace(*wires, alike->stand_ins);
-      played.equal_chunks = stand_ins->equal_chunks;
-      played.classes = alike->stand_ins.workers.size();
-    }
-    const bool has_rings =
-        how.reduction != Reduction::never && !alike && !how.carrier && !how.meanwhile.any();
-    Replayed replayed = play_with_rings({.schedule = &gpus.schedule,
-                                         .costs = {},
-                                         .network = &cluster.network,
-                                         .alpha = usual_alpha(cluster.kind),
-                                         .resources = alike_wires ? &*alike_wires : wires.get(),
-                                         .carrier = how.carrier,
-                                         .meanwhile = how.meanwhile,
-                                         .records = wants_slices,
-                                         .alike = alike.get(),
-                                         .stopper = options.stopper},
-                                        has_rings, how.payload, played.effort);
-    if (alike) spread(alike->stand_ins, gpus, replayed);
+    const GpuSlowness slowness = factors.start(i);
+    GpuSchedule gpus;
+    Replayed replayed = once.replayed(factors, slowness, wants_slices, *wires, gpus);
     played.least_delivered = std::min(played.least_delivered, replayed.least_delivered);
     if (!replayed.stopped_by.empty())
       throw LimitReached(replayed.stopped_by + ", in step " + std::to_string(i + 1) + " of " +

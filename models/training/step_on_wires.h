@@ -36,8 +36,12 @@ struct StepOnWires {
   Duration slowest;
   // Of the last iteration.
   uint64_t messages = 0;
-  uint64_t in_rings = 0;      // of these, of rings that were played at once (quiet_rings.h)
-  std::size_t classes = 0;    // of GPUs, if one of each was played for all; else 0
+  uint64_t in_rings = 0;    // of these, of rings that were played at once (quiet_rings.h)
+  std::size_t classes = 0;  // of GPUs, if one of each was played for all; else 0
+  // GPUs that do what others do until replicas first exchange gradients (step_apart.h), for which
+  // so many stand until then.
+  std::size_t followers = 0;
+  std::size_t followed = 0;
   bool equal_chunks = false;  // they are alike but for a byte of some chunks (gpu_stand_ins.h)
   double wire_B = 0;
   int64_t last_gpu = 0;

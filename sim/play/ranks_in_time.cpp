@@ -106,6 +106,8 @@ void RanksInTime::become_ready(uint32_t place, Time now) {
       return ask(place, now);
     case RankVerb::call:
       return enter_call(place, now);
+    case RankVerb::until:
+      return plan(ended, place, now + Duration::ps(one.amount));
   }
 }
 
@@ -171,7 +173,8 @@ void RanksInTime::begin(uint32_t place, Processor& processor, Time now) {
       processor.free = now + legs_.overhead(one.amount);
       break;
     case RankVerb::call:
-      break;  // takes no processor
+    case RankVerb::until:
+      break;  // take no processor
   }
   if (one.verb == RankVerb::compute) release(place, true, now);
   plan(ended, place, processor.free);

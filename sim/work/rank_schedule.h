@@ -20,7 +20,9 @@
 
 namespace sgdsim {
 
-enum class RankVerb : uint8_t { compute, send, receive, call };
+// `until`: what others wait for ends at a time that is known; it takes nothing, and waits for
+// nobody.
+enum class RankVerb : uint8_t { compute, send, receive, call, until };
 
 // A rank's part of a collective. Members of a group meet in calls of the same number.
 struct RankCall {
@@ -33,7 +35,8 @@ struct RankCall {
 struct RankOperation {
   static constexpr uint32_t any = UINT32_MAX;  // peer or tag of a receive
 
-  int64_t amount = 0;      // picoseconds, or bytes; of a call its program and member
+  int64_t amount = 0;      // picoseconds (`until`: from the start), or bytes; of a call its program
+                           // and member
   uint32_t peer = 0;       // of a call its group
   uint32_t tag = 0;        // of a call its number
   uint32_t processor = 0;  // of all ranks

@@ -106,20 +106,25 @@ Fields wire_step_fields(const StepOnWires* played) {
   };
   const StepOnWires none;
   const StepOnWires& step = played != nullptr ? *played : none;
-  return Fields{Field("last_gpu", if_played(step.last_gpu),
-                      "fidelities flow and packet: the GPU that ends last in the last step")
-                    .at_least(0),
-                Field("classes", step.classes > 0 ? std::optional(step.classes) : std::nullopt,
-                      "fidelity flow: GPUs that were simulated for all, which are alike; absent: "
-                      "every GPU was. From two million messages on, chunks of collectives that "
-                      "differ by a byte count as equal")
-                    .at_least(1),
-                Field("messages", if_played(step.messages),
-                      "fidelities flow and packet: messages of all GPUs in a step")
-                    .at_least(0),
-                Field("wire_B", if_played(step.wire_B),
-                      "fidelities flow and packet: bytes that they carry")
-                    .at_least(0)} +
+  return Fields{
+             Field("last_gpu", if_played(step.last_gpu),
+                   "fidelities flow and packet: the GPU that ends last in the last step")
+                 .at_least(0),
+             Field("classes", step.classes > 0 ? std::optional(step.classes) : std::nullopt,
+                   "fidelity flow: GPUs that were simulated for all, which are alike; absent: "
+                   "every GPU was. From two million messages on, chunks of collectives that "
+                   "differ by a byte count as equal")
+                 .at_least(1),
+             Field("followers", step.followers > 0 ? std::optional(step.followers) : std::nullopt,
+                   "fidelity flow: GPUs that do what others do until replicas first exchange "
+                   "gradients, and are simulated from then on; absent: there are none")
+                 .at_least(1),
+             Field("messages", if_played(step.messages),
+                   "fidelities flow and packet: messages of all GPUs in a step")
+                 .at_least(0),
+             Field("wire_B", if_played(step.wire_B),
+                   "fidelities flow and packet: bytes that they carry")
+                 .at_least(0)} +
          use_fields_if_any(played != nullptr ? &played->wires : nullptr);
 }
 

@@ -335,6 +335,10 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
     if (first.on_wires->classes > 0)
       out << first.on_wires->classes << " GPUs stand for all, which are alike"
           << (first.on_wires->equal_chunks ? " but for a byte of some chunks\n" : "\n");
+    if (first.on_wires->followers > 0)
+      out << first.on_wires->followed << " GPUs stand for " << first.on_wires->followers
+          << " until replicas exchange gradients, which are alike until then"
+          << (first.on_wires->equal_chunks ? " but for a byte of some chunks\n" : "\n");
     out << '\n';
     print_use(out, first.on_wires->wires);
   }

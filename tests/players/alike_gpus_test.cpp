@@ -129,6 +129,7 @@ TEST_CASE("quiet rings: random layouts with slow GPUs as where every message is 
                                         " ga4", " zero1 ga4", " zero1 ga2", " zero3 ga2"};
   int quiet = 0;
   int loud = 0;
+  int apart = 0;
   for (int played = 0; played < rounds(400); ++played) {
     const std::string text = sizes[random.below(sizes.size())] + " dp" +
                              std::to_string(1 + random.below(8)) + how[random.below(how.size())];
@@ -155,9 +156,57 @@ TEST_CASE("quiet rings: random layouts with slow GPUs as where every message is 
     REQUIRE(rings.wires.kinds.size() == all.wires.kinds.size());
     for (std::size_t kind = 0; kind < all.wires.kinds.size(); ++kind)
       CHECK(rings.wires.kinds[kind].mean == doctest::Approx(all.wires.kinds[kind].mean));
+    apart += rings.followers > 0 ? 1 : 0;
     quiet += rings.in_rings > 0 ? 1 : 0;
     loud += rings.in_rings > 0 && rings.in_rings < rings.messages ? 1 : 0;
   }
   CHECK(quiet > rounds(80));
   CHECK(loud > rounds(40));
+  CHECK(apart > 0);
+}
+
+// One of each kind stands for replicas that are not slow until gradients are exchanged, and all are
+// played again where some of them meet on a wire.
+TEST_CASE("steps apart: random layouts with slow replicas as where every message is played") {
+  Random random(19);
+  const std::vector<std::string> sizes = {"tp4 sp", "tp4", "tp4 pp2 sp", "tp4 pp4", "tp2 pp2",
+                                          "pp2",    "pp4", "tp4 cp2",    ""};
+  int apart = 0;
+  int together = 0;
+  for (int played = 0; played < rounds(400); ++played) {
+    std::string text = sizes[random.below(sizes.size())] + " dp" +
+                       std::to_string(4 << random.below(2)) + " ga" +
+                       std::to_string(1 + random.below(6));
+    if (random.below(2) == 0) text += " zero1";
+    if (random.below(4) == 0) text += " overlap=off";
+    CAPTURE(text);
+    Drawn drawn(random, text);
+    drawn.model.vocabulary = 1024;
+    const TrainingStep step = drawn.step();
+    LayoutPlay play;
+    for (uint64_t slow = 1 + random.below(2); slow > 0; --slow)
+      play.workers.slowness.push_back(
+          {static_cast<int>(random.below(static_cast<uint64_t>(drawn.layout.gpus()))),
+           1 + 0.05 * static_cast<double>(1 + random.below(20))});
+    StepWires every;
+    const StepWires some = every;
+    every.reduction = Reduction::never;
+    GroupTimes groups(drawn.cluster, drawn.layout.gpus());
+    const StepOnWires all = play_on_wires(step, drawn.cluster, groups, every, play);
+    const StepOnWires few = play_on_wires(step, drawn.cluster, groups, some, play);
+    REQUIRE(few.step.time == all.step.time);
+    CHECK(few.last_gpu == all.last_gpu);
+    CHECK(few.messages == all.messages);
+    CHECK(few.wire_B == doctest::Approx(all.wire_B).epsilon(1e-12));
+    CHECK(few.step.parts.products == doctest::Approx(all.step.parts.products));
+    REQUIRE(few.wires.kinds.size() == all.wires.kinds.size());
+    for (std::size_t kind = 0; kind < all.wires.kinds.size(); ++kind) {
+      CHECK(few.wires.kinds[kind].mean == doctest::Approx(all.wires.kinds[kind].mean));
+      CHECK(few.wires.kinds[kind].most == doctest::Approx(all.wires.kinds[kind].most));
+    }
+    apart += few.followers > 0 ? 1 : 0;
+    together += few.followers == 0 ? 1 : 0;
+  }
+  CHECK(apart > rounds(50));
+  CHECK(together > rounds(20));
 }
