@@ -1,8 +1,6 @@
 // Words become settings, so that they mean what fields of files mean.
 #include "study/wire_words.h"
 
-#include <algorithm>
-
 #include "models/collective/simulate.h"
 #include "sim/core/error.h"
 #include "sim/core/refusal.h"
@@ -72,9 +70,8 @@ std::vector<std::string> with_options(std::vector<std::string> settings, const W
     const std::string path = path_of_setting(of_option);
     for (const std::string& setting : settings) {
       if (path_of_setting(setting) != path) continue;
-      std::string option = "--" + path.substr(path.rfind('.') + 1);
-      std::replace(option.begin(), option.end(), '_', '-');
-      throw InputError(option, "--set says " + path + ", too; give one of them");
+      throw InputError(option_of_setting(of_option),
+                       "--set says " + path + ", too; give one of them");
     }
     settings.push_back(std::move(of_option));
   }

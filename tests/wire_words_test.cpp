@@ -89,6 +89,50 @@ TEST_CASE("wire words: an experiment's are what its fields are") {
         std::string::npos);
 }
 
+TEST_CASE("wire words: options of a collective that nobody names are of the usual one") {
+  const std::vector<std::string> few = {"-c", "25gbe_16", "--fidelity", "message"};
+  const std::vector<std::string> shared = {"--ports", "shared", "--send-buffer", "64 KiB"};
+  const auto with = [&](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.begin() + 1, "resnet50_v100");
+    words.insert(words.end(), few.begin(), few.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const std::vector<std::vector<std::string>> questions = {
+      {"run"},
+      {"plan"},
+      {"tune"},
+      {"advise"},
+      {"sweep", "--axis", "iterations=1,2", "--minimize", "metrics.iteration_us", "--over",
+       "iterations"},
+      {"need", "--axis", "iterations=1,2", "--target", "efficiency=0.5"}};
+  for (const std::vector<std::string>& question : questions) {
+    CAPTURE(question.front());
+    CHECK(call_sgdsim(with(question, shared)).exit_code == 0);
+    for (const char* other :
+         {R"(collective={"parameter_server": {"servers": 2}})", "collective=nccl",
+          R"(collective={"start_up": "1 ms", "per_byte": "1 ns/B"})"}) {
+      const std::string log = refusal(with(question, {"--set", other, "--ports", "shared"}));
+      CHECK(log.starts_with("sgdsim: --ports: is about the messages of an algorithm"));
+      CHECK(log.find("--set collective=ring") != std::string::npos);
+    }
+  }
+  const auto run = [&](const std::vector<std::string>& more) {
+    Json json = answered(with({"run"}, more));
+    return json["metrics"];
+  };
+  CHECK(run(shared) ==
+        run({"--ports", "shared", "--send-buffer", "64 KiB", "--set", "collective=ring"}));
+  CHECK(run({"--set", "collective.options.alpha=wire"}) ==
+        run({"--set", "collective=ring", "--set", "collective.options.alpha=wire"}));
+  CHECK(refusal(with({"run"}, {"--send-buffer", "1 MX", "--ports", "shared"}))
+            .starts_with("sgdsim: --send-buffer: expected a size"));
+  CHECK(refusal(with({"run"}, {"--set", "collective.options.alpha=wir"}))
+            .starts_with("sgdsim: --set collective.options.alpha=wir: unknown value"));
+  CHECK(refusal(with({"run"}, {"--set", "foo.bar=3"}))
+            .starts_with("sgdsim: --set foo.bar=3: unknown field \"foo\""));
+}
+
 TEST_CASE("wire words: a jobs file's") {
   const Json as_it_is = answered({"jobs", two_jobs});
   CHECK(as_it_is["fidelity"] == "flow");

@@ -335,6 +335,7 @@ class Adviser {
 
 ResolvedExperiment base_of(AdviceQuestion& question) {
   ResolvedExperiment base = resolve_experiment(question.file, question.settings, question.cluster);
+  base.options = question.options;
   if (base.trace_file != question.file || base.json.contains("fidelity")) return base;
   const std::string setting = "fidelity=closed_form";
   question.settings.insert(question.settings.begin(), setting);

@@ -18,6 +18,7 @@ struct AdviceQuestion {
   std::string file;  // an experiment or a trace
   std::string cluster;
   std::vector<std::string> settings;
+  std::vector<std::string> options;       // those that options of the same name made
   std::vector<Change> own;                // to be tried, too
   bool learns = false;                    // what alters learning is learned by small models
   std::optional<TrainingWords> training;  // whose step it is

@@ -126,8 +126,9 @@ Sweep sweep_with(const ResolvedExperiment& base, const std::vector<std::string>&
 
 AskAt experiment_at(const FieldRange& range, const NeedTarget& target, const NeedWords& words,
                     Stopper& stopper) {
-  const ResolvedExperiment base = resolve_experiment(
+  ResolvedExperiment base = resolve_experiment(
       words.experiment, with_options(words.settings, words.wires), words.cluster);
+  base.options = experiment_settings_of(words.wires);
   const std::vector<std::string> fields = fields_in(range, words);
   std::vector<Json> ends = range.grid();
   if (!range.is_listed()) ends = {range.first(), range.last()};

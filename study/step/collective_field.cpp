@@ -168,6 +168,33 @@ PerByte fastest_byte(const Network& network) {
   return best;
 }
 
+// Whether a field says how messages are exchanged, and not only options of what is usual.
+bool names_exchange(const Json& field) {
+  if (!field.is_object()) return true;
+  constexpr std::array<const char*, 6> names{"algorithm", "parameter_server", "samples",
+                                             "start_up",  "per_byte",         "lines"};
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* name) { return field.contains(name); });
+}
+
+bool is_option_of(const std::vector<OptionKey>& keys, const std::string& name) {
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const OptionKey& key) { return key.name == name; });
+}
+
+// What is there has no messages of an algorithm, which these options are of.
+void refuse_option(const Value& option, const std::string& there) {
+  option.fail("is about the messages of an algorithm, and `collective` is " + there +
+              ": leave it out, or name an algorithm, as in --set collective=ring");
+}
+
+void refuse_options(Object& fields, const std::string& there) {
+  const std::optional<Value> options = fields.find("options");
+  if (options && options->json().is_object())
+    for (const auto& [key, option] : options->entries())
+      if (is_option_of(option_keys(), key)) refuse_option(option, there);
+}
+
 // The options of an object as key and text.
 template <class F>
 void for_each_option(const std::optional<Value>& given, const F& f) {
@@ -222,9 +249,13 @@ void read_nccl(Object& fields, CollectiveField& collective) {
   collective.name = nccl.algorithm;
   collective.launch = nccl.launch;
   collective.nccl.emplace();
-  for_each_option(nccl.options, [&](const std::string& key, const std::string& text, const Value&) {
-    collective.nccl->push_back(key + "=" + text);
-  });
+  for_each_option(nccl.options,
+                  [&](const std::string& key, const std::string& text, const Value& option) {
+                    const bool is_ours = is_option_of(nccl_option_keys(), key);
+                    if (!is_ours && is_option_of(option_keys(), key))
+                      refuse_option(option, "NCCL's model");
+                    collective.nccl->push_back(key + "=" + text);
+                  });
 }
 
 void read_algorithm(Object& fields, const Value& name, CollectiveField& collective) {
@@ -328,6 +359,7 @@ CollectiveField read_collective(const Value& value) {
   Object fields(value);
   collective.where = value.where();
   if (fields.has("samples")) {
+    refuse_options(fields, "a measured curve");
     auto measured = read_record<MeasuredCurve>(fields);
     collective.measured_ranks = measured.ranks;
     collective.name = "measured curve";
@@ -336,12 +368,14 @@ CollectiveField read_collective(const Value& value) {
     return collective;
   }
   if (fields.has("parameter_server")) {
+    refuse_options(fields, "parameter servers");
     collective.name = "parameter servers";
     collective.servers = read_record<Servers>(fields).servers;
     fields.done();
     return collective;
   }
   if (fields.has("start_up") || fields.has("lines")) {
+    refuse_options(fields, "what an exchange costs");
     collective.name = "a + bM";
     collective.constants = MessageCost::of_lines(read_lines(fields));
     fields.done();
@@ -354,6 +388,13 @@ CollectiveField read_collective(const Value& value) {
     read_algorithm(fields, name, collective);
   fields.done();
   return collective;
+}
+
+CollectiveField read_collective(const Value& value, const Json& usual) {
+  if (names_exchange(value.json())) return read_collective(value);
+  Json whole = usual;
+  whole.update(value.json());
+  return read_collective(Value(whole, value.file(), value.path()));
 }
 
 Json schema_of_measured_curves() {
@@ -371,7 +412,10 @@ Json schema_of_played_collectives(const Fields& more) {
 }
 
 Json schema_of_collectives() {
-  return any_of({text_schema(), schema_of_record<OfAlgorithm>(), schema_of_record<LikeNccl>(),
+  Json of_algorithm = schema_of_record<OfAlgorithm>();
+  Json like_nccl = schema_of_record<LikeNccl>();
+  for (Json* one : {&of_algorithm, &like_nccl}) one->erase("required");  // the algorithm
+  return any_of({text_schema(), std::move(of_algorithm), std::move(like_nccl),
                  schema_of_record<Servers>(), schema_of_record<LineFields>(),
                  schema_of_record<Lines>(), schema_of_record<MeasuredCurve>()});
 }

@@ -48,6 +48,8 @@ Json named_collective(Json given);
 bool gives_costs(const Json& experiment);
 
 CollectiveField read_collective(const Value& value);
+// An object that has options alone says them of what is usual.
+CollectiveField read_collective(const Value& value, const Json& usual);
 // A name, the path of a file, or one of these objects.
 Json schema_of_collectives();
 // By an algorithm, a ring if none is named; with more fields.

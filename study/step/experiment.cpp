@@ -36,6 +36,15 @@ void read_traffic_of(Experiment& experiment, const Value& traffic) {
       read_traffic(traffic, experiment.cluster, *on_wires.wires, std::nullopt));
 }
 
+// Where several GPUs of a node have several network cards, people run NCCL. Its model knows
+// machines that are alike, and no grids.
+Json usual_collective(const Cluster& cluster) {
+  const bool several_nodes = cluster.network.workers() > cluster.workers_per_node;
+  const bool alike = cluster.network.ports().empty() && cluster.grid.empty();
+  const bool nccl = several_nodes && alike && cluster.cards_per_node() > 1;
+  return {{"algorithm", nccl ? "nccl" : "ring"}};
+}
+
 // What is sent in place of the gradients, over the compression's own collective, the one that it
 // is made for, or the experiment's.
 void read_compression(Experiment& experiment, const Value& value, CollectiveField collective) {
@@ -47,7 +56,7 @@ void read_compression(Experiment& experiment, const Value& value, CollectiveFiel
       read_compression(fields, {experiment.trace, network.workers(), network.worst()});
   fields.done();
   if (own) {
-    collective = read_collective(*own);
+    collective = read_collective(*own, usual_collective(experiment.cluster));
   } else if (!compression.algorithm.empty()) {
     if (collective.servers)
       compression.notes.push_back("compression: " + compression.name + " goes over " +
@@ -63,20 +72,11 @@ void read_compression(Experiment& experiment, const Value& value, CollectiveFiel
       collective.cost(experiment.cluster, compression.operation), std::move(compression));
 }
 
-// Where several GPUs of a node have several network cards, people run NCCL. Its model knows
-// machines that are alike, and no grids.
-Json usual_collective(const Cluster& cluster) {
-  const bool several_nodes = cluster.network.workers() > cluster.workers_per_node;
-  const bool alike = cluster.network.ports().empty() && cluster.grid.empty();
-  const bool nccl = several_nodes && alike && cluster.cards_per_node() > 1;
-  return {{"algorithm", nccl ? "nccl" : "ring"}};
-}
-
 void read_exchange(Experiment& experiment, const std::optional<Value>& given,
                    const std::optional<Value>& compression) {
   const Json usual = usual_collective(experiment.cluster);
   const CollectiveField collective =
-      read_collective(given ? *given : Value(usual, experiment.file, "/collective"));
+      read_collective(given ? *given : Value(usual, experiment.file, "/collective"), usual);
   experiment.collective = collective.name;
   if (compression && !is_none(*compression))
     read_compression(experiment, *compression, collective);
@@ -108,14 +108,19 @@ void keep_exchange(Experiment& experiment, Experiment&& before) {
 
 }  // namespace
 
+void blame_setting(const InputError& error, const ResolvedExperiment& resolved,
+                   const std::vector<std::string>& settings) {
+  blame_setting(error, settings,
+                {{"trace", resolved.trace_file}, {"cluster", resolved.cluster_file}},
+                resolved.file + ": " + resolved.path, resolved.options);
+}
+
 Experiment read_experiment(const ResolvedExperiment& resolved) {
   Experiment experiment;
   try {
     read_changes(experiment, resolved, {});
   } catch (const InputError& error) {
-    blame_setting(error, resolved.settings,
-                  {{"trace", resolved.trace_file}, {"cluster", resolved.cluster_file}},
-                  resolved.file + ": " + resolved.path);
+    blame_setting(error, resolved, resolved.settings);
     throw;
   }
   for (const std::string& setting : resolved.settings)

@@ -74,6 +74,7 @@ struct ResolvedExperiment {
   std::string cluster_file;
   std::vector<std::string> inputs;               // all files that were read
   std::vector<std::string> settings;             // that were applied
+  std::vector<std::string> options;              // those that options of the same name made
   std::shared_ptr<const RecordedStep> recorded;  // of a profile; else null
 };
 // The file may be a trace, or the name of one that ships; the experiment then has nothing else, and
@@ -93,6 +94,10 @@ ResolvedExperiment resolve_experiment(const Value& value, const std::vector<std:
 ResolvedExperiment with_settings_of(const std::string& file, ResolvedExperiment resolved,
                                     const std::vector<std::string>& settings);
 Experiment read_experiment(const ResolvedExperiment& resolved);
+// Throws an error of reading it again, if it is about one of these settings, as one about it or the
+// option that made it.
+void blame_setting(const InputError& error, const ResolvedExperiment& resolved,
+                   const std::vector<std::string>& settings);
 // Where a setting or an axis changes the batch of a trace alone.
 inline constexpr char batch_field[] = "trace.batch";
 inline constexpr char batch_note[] =

@@ -77,9 +77,16 @@ std::vector<std::string> steps_of(const std::string& path, const std::string& wh
   return steps;
 }
 
+std::string option_of_setting(const std::string& setting) {
+  const std::string path = path_of_setting(setting);
+  std::string option = "--" + path.substr(path.rfind('.') + 1);
+  std::replace(option.begin(), option.end(), '_', '-');
+  return option;
+}
+
 void blame_setting(const InputError& error, const std::vector<std::string>& settings,
                    const std::vector<std::pair<std::string, std::string>>& files,
-                   const std::string& root) {
+                   const std::string& root, const std::vector<std::string>& options) {
   const std::string text = error.what();
   for (auto setting = settings.rbegin(); setting != settings.rend(); ++setting) {
     std::vector<std::string> steps = steps_of(setting->substr(0, setting->find('=')), "--set");
@@ -90,16 +97,20 @@ void blame_setting(const InputError& error, const std::vector<std::string>& sett
         steps.erase(steps.begin());
         break;
       }
-    const std::string last = steps.back();
-    steps.pop_back();
-    for (const std::string& step : steps) place += "/" + step;
-    const std::string parent = place + (place.ends_with(' ') ? "/" : "") + ": ";
-    place += "/" + last;
-    const std::string where = "--set " + setting->substr(0, 80);
+    const bool is_option = std::find(options.begin(), options.end(), *setting) != options.end();
+    const std::string where =
+        is_option ? option_of_setting(*setting) : "--set " + setting->substr(0, 80);
+    // The field itself, or one around it that its reader does not know.
+    for (const std::string& step : steps) {
+      const std::string parent = place + (place.ends_with(' ') ? "/" : "") + ": ";
+      if (text.starts_with(parent + "unknown field \"" + step + "\""))
+        throw InputError(where, text.substr(parent.size()));
+      place += "/" + step;
+    }
+    const std::string of_option = place + " " + steps.back() + ": ";  // of a collective
+    if (text.starts_with(of_option)) throw InputError(where, text.substr(of_option.size()));
     if (text.starts_with(place + ": ")) throw InputError(where, text.substr(place.size() + 2));
     if (text.starts_with(place + "/")) throw InputError(where, text.substr(place.size()));
-    if (text.starts_with(parent + "unknown field \"" + last + "\""))
-      throw InputError(where, text.substr(parent.size()));
   }
 }
 

@@ -28,10 +28,12 @@ Json cluster_json(const std::string& name_or_file, const std::vector<std::string
 
 // Throws the error again as one about a setting, if it is about the value that a setting gave or
 // about a field that only a setting names. `files`: fields that have files of their own, or "";
-// `root` is where the other fields stand.
+// `root` is where the other fields stand. `options`: settings that people wrote as options.
 void blame_setting(const InputError& error, const std::vector<std::string>& settings,
                    const std::vector<std::pair<std::string, std::string>>& files,
-                   const std::string& root);
+                   const std::string& root, const std::vector<std::string>& options = {});
+// "collective.options.send_buffer=1 MB" is --send-buffer.
+std::string option_of_setting(const std::string& setting);
 
 // JSON if it reads as JSON, the text itself otherwise. JSON that nests too deep or repeats a key is
 // an InputError.

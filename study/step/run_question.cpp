@@ -43,6 +43,7 @@ ResolvedExperiment resolved_of(const RunWords& words) {
       resolve_experiment(words.experiment, settings_of(words), words.cluster);
   check_effect(words.wires, resolved.json.value("fidelity", Json()));
   resolved.inputs.push_back(words.wires.traffic);
+  resolved.options = experiment_settings_of(words.wires);
   return resolved;
 }
 

@@ -152,13 +152,29 @@ PointReader::State& PointReader::state_of(const Choice& choice) {
   return state;
 }
 
+// A setting, unless an axis or a method may have changed what it says.
+void PointReader::blame(const InputError& error, const ResolvedExperiment& resolved) const {
+  std::vector<std::string> settings = resolved.settings;
+  std::erase_if(settings, [&](const std::string& setting) {
+    return std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+      return path_of_setting(setting) == part.field || setting.starts_with(part.field + ".");
+    });
+  });
+  blame_setting(error, resolved, settings);
+}
+
 const Experiment& PointReader::read(const Choice& choice) {
   last_ = nullptr;
   State& state = state_of(choice);
   for (const Part& part : parts_) put_in_place(state, part, choice);
   last_ = &state;
   const Unchanged unchanged = std::exchange(state.unchanged, {});
-  read_changes(state.experiment, state.resolved, unchanged);
+  try {
+    read_changes(state.experiment, state.resolved, unchanged);
+  } catch (const InputError& error) {
+    blame(error, state.resolved);
+    throw;
+  }
   state.unchanged = {.trace = true, .cluster = true, .exchange = true};
   return state.experiment;
 }
@@ -357,6 +373,9 @@ std::vector<std::string> check_axes(const Sweep& sweep) {
       if (problems++ == 0) first_problem = problem;
     }
     if (problems == 0) continue;
+    const bool is_of_setting = first_problem.starts_with("--");
+    if (problems == checked && is_of_setting && !any_reads(sweep, reader))
+      throw InputError("", first_problem);
     if (problems == checked && !any_reads(sweep, reader))
       throw InputError(axis_in(sweep, first_problem, axis).where(),
                        "no point can be read: " + first_problem);

@@ -45,6 +45,7 @@ class PointReader {
   void put_in_place(State& state, const Part& part, const Choice& choice);
   void set(State& state, const Axis& axis, const Json& value);
   void set_method(State& state, const std::string& label, const std::string& part);
+  void blame(const InputError& error, const ResolvedExperiment& resolved) const;
 
   const Sweep* sweep_;
   std::vector<Part> parts_;

@@ -204,7 +204,11 @@ Fields sweep_question_fields(SweepQuestionWords& words) {
                                        "answer with columns instead of JSON: sgdsim_columns"}};
 }
 
-Sweep sweep_of(const SweepQuestionWords& words) { return read_sweep(words.sweep, words_of(words)); }
+Sweep sweep_of(const SweepQuestionWords& words) {
+  Sweep sweep = read_sweep(words.sweep, words_of(words));
+  sweep.base.options = experiment_settings_of(words.wires);
+  return sweep;
+}
 
 Answer answer_sweep(const Value& question, const Watch& watch) {
   SweepQuestionWords words = words_of(question, sweep_question_fields);
@@ -291,7 +295,9 @@ Sweep sweep_of(const TuneWords& asked) {
   SweepWords words = words_of(asked);
   if (words.axes.empty() && words.methods.empty() && !has_axes(asked.file))
     words.axes = usual_axes(resolve_experiment(asked.file, words.settings, asked.cluster).json);
-  return read_sweep(asked.file, words);
+  Sweep sweep = read_sweep(asked.file, words);
+  sweep.base.options = experiment_settings_of(asked.wires);
+  return sweep;
 }
 
 TuneAnswer answer_tune(const TuneWords& words, Sweep sweep,
