@@ -100,7 +100,7 @@ TEST_CASE("breaks: of an experiment, by the formula of the ring") {
     const char* grew;
   };
   for (const Row& row : {Row{"nic", "half", 30 + ring_ms(16, 0.625e9), 1, "exposed communication"},
-                         Row{"worker", "half", 60 + ring_ms(16, 1.25e9), 1, ""},
+                         Row{"worker", "half", 60 + ring_ms(16, 1.25e9), 1, "computing"},
                          Row{"worker", "gone", 30 + ring_ms(15, 1.25e9), 15. / 16, ""}}) {
     const Json& one = part_in(breaks, row.part, row.left);
     INFO(one.dump());
@@ -114,6 +114,63 @@ TEST_CASE("breaks: of an experiment, by the formula of the ring") {
   CHECK(breaks["stops"] == Json({"network card (nic)"}));
   const Ran ran = call_sgdsim({"run", file.name(), "--breaks"});
   CHECK(ran.out.find("The most sensitive: network card (nic)") != std::string::npos);
+}
+
+TEST_CASE("breaks: of a slow worker, what grew is its computing, whatever the others do") {
+  for (const char* synchronization : {"none", "pipe_sgd"}) {
+    const Json breaks = answered({"run", "resnet50_v100", "-c", "25gbe_16", "--set",
+                                  std::string("synchronization=") + synchronization, "--breaks"},
+                                 "sgdsim/result/1")["breaks"];
+    CHECK(part_in(breaks, "worker", "half")["grew"] == "computing");
+  }
+}
+
+// What --traffic says with one link closed is what --breaks prices.
+TEST_CASE("breaks: a link with others in its place does not stop the step") {
+  struct Row {
+    const char* cluster;
+    std::vector<std::string> spare;
+    std::vector<std::string> stops;
+  };
+  const std::string link = "link between nodes (link)";
+  const std::string card = "network card (nic)";
+  for (const Row& row :
+       {Row{"torus_4x4x4", {"link"}, {"a worker"}}, Row{"fat_tree_k8", {"uplink"}, {card}},
+        Row{"dragonfly_72", {"local", "global"}, {card, "a worker"}},
+        Row{"25gbe_16", {}, {card}}}) {
+    INFO(row.cluster);
+    const std::vector<std::string> asked = {"run",   "resnet50_v100",   "-c",      row.cluster,
+                                            "--set", "collective=ring", "--breaks"};
+    const Json by_message = answered(asked, "sgdsim/result/1")["breaks"];
+    CHECK(by_message["stops"] == Json(row.stops));
+    CHECK(by_message.value("carried", Json::array()).size() == row.spare.size());
+    std::vector<std::string> on_wires = asked;
+    on_wires.insert(on_wires.end(), {"--fidelity", "flow"});
+    const Json by_flow = answered(on_wires, "sgdsim/result/1")["breaks"];
+    CHECK(by_flow["stops"] == Json(row.stops));
+    CHECK(!by_flow.contains("carried"));
+    for (const std::string& part : row.spare)
+      CHECK(part_in(by_flow, part, "gone")["says"].get<std::string>().starts_with("one "));
+  }
+  // Four nodes in a ring of links: without one of them, its messages take the three others.
+  Json experiment = one_layer();
+  experiment["cluster"] = {{"schema", "sgdsim/cluster/1"},
+                           {"name", "c"},
+                           {"shape", "ring"},
+                           {"nodes", 4},
+                           {"link", {{"latency", "10 us"}, {"bandwidth", "10 Gbps"}}}};
+  experiment["fidelity"] = "flow";
+  experiment["collective"] = "recursive_doubling";
+  const Temporary file(Temporary::Kind::file, experiment.dump());
+  const Json gone = part_in(answered({"run", file.name(), "--breaks"}, "sgdsim/result/1")["breaks"],
+                            "link", "gone");
+  const Json closed =
+      answered({"run", file.name(), "--traffic",
+                R"({"changes": [{"at": "0 us", "link": ["node0", "node1"], "bandwidth": 0}]})"},
+               "sgdsim/result/1");
+  CHECK(gone["step_us"].get<double>() ==
+        doctest::Approx(closed["iteration_ps"].get<double>() / 1e6));
+  CHECK(gone["change_percent"].get<double>() > 1);
 }
 
 // A card's rate by the number of senders, and a card with a rate of its own: half of the rate is

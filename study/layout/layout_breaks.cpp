@@ -51,6 +51,11 @@ StepTaken taken_on(const LayoutQuestion& question, const Layout& layout, const J
   return taken_by(changed, layout);
 }
 
+StepTaken taken_without(LayoutQuestion question, const Layout& layout, const SpareLink& link) {
+  close_link(question.traffic, link);
+  return taken_by(question, layout);
+}
+
 // One GPU at half of its speed.
 StepTaken with_slow_gpu(LayoutQuestion question, const Layout& layout, const StepTaken& base) {
   const bool is_formula = !question.plays();
@@ -172,8 +177,11 @@ Breaks breaks_of(const LayoutQuestion& question, const LayoutLine& line) {
     list.add(link.name, link.says, "half", at_half);
     if (const auto gone = with_one_gone(question.cluster_json, link.name))
       list.add(link.name, gone->says, "gone", taken_on(question, layout, gone->cluster));
-    else
-      list.add_stop_if_used(link.says, at_half.step_us, [&] { return at(crawling_rate); });
+    else if (const auto spare = spare_link(question.cluster, link);
+             spare && is_on_wires(question.fidelity))
+      list.add(link.name, spare->says, "gone", taken_without(question, layout, *spare));
+    else if (list.is_used(at_half.step_us, [&] { return at(crawling_rate); }))
+      spare ? list.add_carried(link.says) : list.add_stop(link.says);
   }
   if (question.space.sites) {
     LayoutQuestion slower = question;

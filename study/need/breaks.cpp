@@ -2,6 +2,7 @@
 #include "study/need/breaks.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 
 #include "study/table.h"
@@ -12,6 +13,7 @@ namespace {
 constexpr double hundred = 100;
 constexpr double hours_of_day = 24;
 constexpr double least_growth = 1e-6;  // of the step
+constexpr double rounding = 1e-8;      // likewise: a few ps are no change
 
 double time_of(const PartTimes& parts, const std::string& name) {
   for (const auto& [part, us] : parts)
@@ -23,15 +25,25 @@ std::string change_text(double change_percent) {
   return (change_percent < 0 ? "" : "+") + rounded(change_percent, 3) + " %";
 }
 
+void print_list(std::ostream& out, const char* title, const std::vector<std::string>& list) {
+  if (list.empty()) return;
+  out << title << ':';
+  for (const std::string& one : list) out << (&one == &list.front() ? " " : ", ") << one;
+  out << '\n';
+}
+
 }  // namespace
 
 void BreakList::add(const std::string& part, const std::string& says, const std::string& left,
                     const StepTaken& taken) {
   Break one{.part = part, .says = says, .left = left, .step_us = taken.step_us};
-  one.change_percent = hundred * (taken.step_us / base_.step_us - 1);
-  const double kept = taken.work / base_.work * base_.step_us / taken.step_us;
+  if (std::abs(taken.step_us - base_.step_us) < rounding * base_.step_us)
+    one.step_us = base_.step_us;
+  one.change_percent = hundred * (one.step_us / base_.step_us - 1);
+  const double kept = taken.work / base_.work * base_.step_us / one.step_us;
   one.gpu_hours_a_day = hours_of_day * static_cast<double>(gpus_) * (1 - kept);
-  for (const auto& [name, us] : taken.parts) {
+  const bool is_longer = one.step_us > (1 + least_growth) * base_.step_us;
+  for (const auto& [name, us] : is_longer ? taken.parts : PartTimes()) {
     const double growth = us - time_of(base_.parts, name);
     if (growth <= std::max(one.grew_us, least_growth * base_.step_us)) continue;
     one.grew = name;
@@ -62,6 +74,10 @@ Fields fields_of(const Break& one) {
 Fields fields_of(const Breaks& breaks) {
   return {{"parts", breaks.all,
            "each part of the machine at half of its rate or gone, the worst first"},
+          Field("carried", breaks.carried,
+                "links of which one can be gone, because others carry its messages; priced at "
+                "fidelities flow and packet only")
+              .if_any(),
           Field("stops", breaks.stops, "parts without which the step does not go on").if_any()};
 }
 
@@ -79,11 +95,8 @@ void print(std::ostream& out, const Breaks& breaks) {
   table.print(out, 2);
   if (!breaks.all.empty() && breaks.all.front().gpu_hours_a_day > 0)
     out << "The most sensitive: " << breaks.all.front().says << '\n';
-  if (breaks.stops.empty()) return;
-  out << "Gone, it stops the step:";
-  for (const std::string& one : breaks.stops)
-    out << (&one == &breaks.stops.front() ? " " : ", ") << one;
-  out << '\n';
+  print_list(out, "Gone, others carry its messages (priced at --fidelity flow)", breaks.carried);
+  print_list(out, "Gone, it stops the step", breaks.stops);
 }
 
 }  // namespace sgdsim

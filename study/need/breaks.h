@@ -33,8 +33,9 @@ struct Break {
 };
 
 struct Breaks {
-  std::vector<Break> all = {};          // the worst first
-  std::vector<std::string> stops = {};  // without these nothing goes on
+  std::vector<Break> all = {};            // the worst first
+  std::vector<std::string> carried = {};  // others carry what went over these, at a price not known
+  std::vector<std::string> stops = {};    // without these nothing goes on
 };
 
 inline constexpr double crawling_rate = 0.01;
@@ -45,10 +46,12 @@ class BreakList {
   void add(const std::string& part, const std::string& says, const std::string& left,
            const StepTaken& taken);
   void add_stop(const std::string& says) { breaks_.stops.push_back(says); }
-  // Unless the step is the same where the part hardly moves any more: then nothing crosses it.
+  void add_carried(const std::string& says) { breaks_.carried.push_back(says); }
+  // Whether a step differs where the part is slower; `crawling` takes the step where it hardly
+  // moves any more.
   template <class Crawling>
-  void add_stop_if_used(const std::string& says, double at_half_us, const Crawling& crawling) {
-    if (at_half_us != base_.step_us || crawling().step_us != base_.step_us) add_stop(says);
+  bool is_used(double at_half_us, const Crawling& crawling) const {
+    return at_half_us != base_.step_us || crawling().step_us != base_.step_us;
   }
   Breaks breaks() &&;
 

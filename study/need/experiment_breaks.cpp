@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sim/core/cast.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "study/need/link_classes.h"
@@ -15,18 +16,35 @@ namespace {
 
 constexpr double half = 0.5;
 
-StepTaken taken_by(const ResolvedExperiment& resolved, Stopper& stopper) {
+// Parts that add up to the step.
+PartTimes parts_in(const Breakdown& taken) {
+  return {{"computing", (taken.forward + taken.backward + taken.update).us()},
+          {"compression", taken.compression.us()},
+          {"exposed communication", (taken.exposed - taken.waiting - taken.idle).us()},
+          {"waiting", taken.waiting.us()},
+          {"idle time", taken.idle.us()}};
+}
+
+StepTaken taken_in(const Experiment& experiment, const StepResult& result) {
+  return {metrics_of(experiment, result).mean_us, parts_in(result.mean)};
+}
+
+StepTaken taken_by(const Experiment& experiment, Stopper& stopper) {
   stopper.restart();
-  const Experiment experiment = read_experiment(resolved);
-  const StepResult result = simulated(experiment, nullptr, &stopper);
-  const Json metrics = summary_json(experiment, result)["metrics"];
-  const auto us = [&](const char* name) { return metrics[name].get<double>(); };
-  return {metrics_of(experiment, result).mean_us,
-          {{"computing", us("forward_us") + us("backward_us") + us("update_us")},
-           {"compression", us("compression_us")},
-           {"exposed communication", us("comm_exposed_us")},
-           {"waiting", us("waiting_us")},
-           {"idle time", us("idle_us")}}};
+  return taken_in(experiment, simulated(experiment, nullptr, &stopper));
+}
+
+StepTaken taken_by(const ResolvedExperiment& resolved, Stopper& stopper) {
+  return taken_by(read_experiment(resolved), stopper);
+}
+
+StepTaken taken_without(const ResolvedExperiment& resolved, const SpareLink& link,
+                        Stopper& stopper) {
+  Experiment experiment = read_experiment(resolved);
+  TrafficFile traffic = experiment.traffic ? *experiment.traffic : TrafficFile();
+  close_link(traffic, link);
+  experiment.traffic = std::make_shared<const TrafficFile>(std::move(traffic));
+  return taken_by(experiment, stopper);
 }
 
 ResolvedExperiment on_cluster(ResolvedExperiment resolved, Json cluster) {
@@ -35,7 +53,8 @@ ResolvedExperiment on_cluster(ResolvedExperiment resolved, Json cluster) {
 }
 
 void add_links(const ResolvedExperiment& resolved, const Json& cluster, Stopper& stopper,
-               BreakList& list) {
+               bool on_wires, BreakList& list) {
+  const ClusterFile file = read_cluster(Value(cluster, resolved.file, "/cluster"));
   for (const LinkClass& link : link_classes(cluster)) {
     const auto at = [&](double part) {
       return taken_by(on_cluster(resolved, with_slower(cluster, link.name, part)), stopper);
@@ -45,8 +64,10 @@ void add_links(const ResolvedExperiment& resolved, const Json& cluster, Stopper&
     if (const auto gone = with_one_gone(cluster, link.name))
       list.add(link.name, gone->says, "gone",
                taken_by(on_cluster(resolved, gone->cluster), stopper));
-    else
-      list.add_stop_if_used(link.says, at_half.step_us, [&] { return at(crawling_rate); });
+    else if (const auto spare = spare_link(file, link); spare && on_wires)
+      list.add(link.name, spare->says, "gone", taken_without(resolved, *spare, stopper));
+    else if (list.is_used(at_half.step_us, [&] { return at(crawling_rate); }))
+      spare ? list.add_carried(link.says) : list.add_stop(link.says);
   }
 }
 
@@ -83,34 +104,61 @@ void add_gone_node(const ResolvedExperiment& resolved, const Cluster& cluster, S
   }
 }
 
-}  // namespace
-
-std::string slow_worker_setting(const Json& experiment, double factor) {
-  Json slow = Json::array();
-  if (experiment.contains("workers") && experiment["workers"].is_object())
-    slow = experiment["workers"].value("slow", Json::array());
+// The first of which the experiment says nothing.
+int usual_worker(const Json& slow) {
   int worker = 0;
   const auto is_listed = [&] {
     return std::any_of(slow.begin(), slow.end(),
                        [&](const Json& one) { return one.value("worker", -1) == worker; });
   };
   while (is_listed()) ++worker;
-  slow.push_back({{"worker", worker}, {"factor", factor}});
+  return worker;
+}
+
+Json slow_workers(const Json& experiment) {
+  if (!experiment.contains("workers") || !experiment["workers"].is_object()) return Json::array();
+  return experiment["workers"].value("slow", Json::array());
+}
+
+// All others only wait for it: what grew is what grew of this worker.
+void add_slow_worker(const ResolvedExperiment& resolved, const StepTaken& base,
+                     const std::vector<Breakdown>& before, Stopper& stopper, BreakList& list) {
+  const auto worker = at(usual_worker(slow_workers(resolved.json)));
+  const Experiment slower =
+      read_experiment(with_settings(resolved, {slow_worker_setting(resolved.json, 1 / half)}));
+  stopper.restart();
+  const StepResult result = simulated(slower, nullptr, &stopper);
+  StepTaken taken = taken_in(slower, result);
+  if (worker < result.workers.size()) {
+    const PartTimes whole = parts_in(before[std::min(worker, before.size() - 1)]);
+    taken.parts = parts_in(result.workers[worker]);
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      taken.parts[i].second += base.parts[i].second - whole[i].second;
+  }
+  list.add("worker", "a worker", "half", taken);
+}
+
+}  // namespace
+
+std::string slow_worker_setting(const Json& experiment, double factor) {
+  Json slow = slow_workers(experiment);
+  slow.push_back({{"worker", usual_worker(slow)}, {"factor", factor}});
   return "workers.slow=" + slow.dump();
 }
 
 Breaks breaks_of(const ResolvedExperiment& resolved, Stopper& stopper) {
   const Json cluster = resolved.json.value("cluster", Json::object());
   const Experiment experiment = read_experiment(resolved);
-  BreakList list(taken_by(resolved, stopper), experiment.cluster.network.workers());
+  stopper.restart();
+  const StepResult whole = simulated(experiment, nullptr, &stopper);
+  const StepTaken base = taken_in(experiment, whole);
+  BreakList list(base, experiment.cluster.network.workers());
   if (gives_costs(resolved.json)) {
     add_given_costs(resolved, stopper, list);
   } else {
-    add_links(resolved, cluster, stopper, list);
+    add_links(resolved, cluster, stopper, is_on_wires(experiment.fidelity), list);
   }
-  list.add(
-      "worker", "a worker", "half",
-      taken_by(with_settings(resolved, {slow_worker_setting(resolved.json, 1 / half)}), stopper));
+  add_slow_worker(resolved, base, whole.workers, stopper, list);
   if (!gives_costs(resolved.json)) add_gone_node(resolved, experiment.cluster, stopper, list);
   return std::move(list).breaks();
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "sim/core/whole_number.h"
+#include "topologies/spare_links.h"
 
 namespace sgdsim {
 namespace {
@@ -19,6 +20,8 @@ constexpr std::array<Role, 7> roles{{{"gpu_link", "NVLink of a GPU (gpu_link)"},
                                      {"link", "link between nodes (link)"},
                                      {"local", "link inside a group (local)"},
                                      {"global", "link between groups (global)"}}};
+
+constexpr std::string_view listed = "links.";  // before the name of a class of the file's own
 
 bool has_rails(const Json& cluster) { return cluster.value("shape", "") == "rails"; }
 int64_t count_in(const Json& cluster, const char* name) {
@@ -74,12 +77,11 @@ std::vector<LinkClass> link_classes(const Json& cluster) {
   }
   if (cluster.contains("links") && cluster["links"].is_object())
     for (const auto& [name, link] : cluster["links"].items())
-      all.push_back({"links." + name, "link of the class " + name});
+      all.push_back({std::string(listed) + name, "link of the class " + name});
   return all;
 }
 
 Json with_slower(const Json& cluster, const std::string& name, double part) {
-  constexpr std::string_view listed = "links.";
   Json slower = cluster;
   if (name.starts_with(listed))
     slow_down(slower["links"][name.substr(listed.size())], part);
@@ -110,6 +112,19 @@ std::optional<OneGone> with_one_gone(const Json& cluster, const std::string& nam
                                        static_cast<double>(spines) /
                                        static_cast<double>(spines - 1);
   return gone;
+}
+
+std::optional<SpareLink> spare_link(const ClusterFile& cluster, const LinkClass& kind) {
+  const std::string name =
+      kind.name.starts_with(listed) ? kind.name.substr(listed.size()) : kind.name;
+  const std::optional<int> first = first_spare(cluster.graph(), name);
+  if (!first) return {};
+  return SpareLink{"one " + kind.says, {way_number(*first, false), way_number(*first, true)}};
+}
+
+void close_link(TrafficFile& traffic, const SpareLink& link) {
+  traffic.changes.insert(traffic.changes.begin(),
+                         {.at = Time(), .resources = link.ways, .factor = 0});
 }
 
 }  // namespace sgdsim

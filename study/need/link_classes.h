@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "sim/core/json.h"
+#include "study/traffic/traffic_file.h"
+#include "topologies/cluster_file.h"
 
 namespace sgdsim {
 
@@ -29,5 +31,14 @@ struct OneGone {
   Json cluster;
 };
 std::optional<OneGone> with_one_gone(const Json& cluster, const std::string& name);
+
+// One link of the kind, where none of them is the only way of some messages.
+struct SpareLink {
+  std::string says;            // "one link between nodes (link)"
+  std::vector<uint32_t> ways;  // both of its directions, as the cluster's wires number them
+};
+std::optional<SpareLink> spare_link(const ClusterFile& cluster, const LinkClass& kind);
+// The same wires without it, from the beginning on.
+void close_link(TrafficFile& traffic, const SpareLink& link);
 
 }  // namespace sgdsim
