@@ -27,6 +27,28 @@ Json answer_to(std::vector<std::string> words) {
 
 }  // namespace
 
+// Without others that hold a part there is nothing to shard, whatever the layout says.
+TEST_CASE("layout answer: a layout is fsdp where its weights have several shards") {
+  const Ran ran = run_sgdsim({"layout", "llama3.1_8b", "-c", "10gbe_16", "--format", "json"});
+  REQUIRE(ran.exit_code == 0);
+  int fsdp = 0;
+  const Json answer = Json::parse(ran.out);
+  for (const Json& line : answer["layouts"]) {
+    const std::string layout = line["layout"];
+    if (line["family"].get<std::string>().find("fsdp") == std::string::npos) continue;
+    ++fsdp;
+    CHECK((layout.find("dp") != std::string::npos || layout.find("cp") != std::string::npos));
+  }
+  CHECK(fsdp > 0);
+}
+
+TEST_CASE("layout answer: few GPU-hours are no zero") {
+  CHECK(gpu_hours_text(0.0032147) == "0.00321");
+  CHECK(gpu_hours_text(3'206'000) == "3.206M");
+  const Ran ran = run_sgdsim({"layout", "llama3.1_8b", "-c", box, "--gpus", "16", "--tokens", "1"});
+  CHECK(ran.out.find(" 0.00321 GPU-hours") != std::string::npos);
+}
+
 TEST_CASE("layout answer: numbers of tokens") {
   for (const auto& [text, tokens] :
        std::vector<std::pair<std::string, int64_t>>{{"15T", 15'000'000'000'000},

@@ -93,6 +93,13 @@ TEST_CASE("tune: sizes can be read") {
   CHECK(is_readable);
 }
 
+TEST_CASE("best of a sweep: one group is not several") {
+  const Ran ran =
+      run_sgdsim({"sweep", "resnet50_v100", "-c", "25gbe_16", "--axis", "cluster.nodes=2,4",
+                  "--minimize", "metrics.iteration_us", "--over", "cluster.nodes"});
+  CHECK(ran.out.find("The best of 2 points, in 1 group.\n") != std::string::npos);
+}
+
 TEST_CASE("tune: another objective, and one that there is not") {
   const Json json =
       tuned({bert, "--axis", "cluster.nodes=2..64", "--minimize", "metrics.comm_total_us"});

@@ -52,7 +52,8 @@ std::string family_of(const Layout& layout) {
   add(layout.pipeline > 1, "pp");
   add(layout.context > 1, "cp");
   add(layout.expert > 1, "ep");
-  add(layout.zero == 3, "fsdp");
+  const bool has_shards = layout.shards() > 1 || (layout.expert > 1 && layout.expert_shards() > 1);
+  add(layout.zero == 3 && has_shards, "fsdp");
   return text.empty() ? "replicas" : text;
 }
 

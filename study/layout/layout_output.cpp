@@ -105,7 +105,7 @@ void print_first(std::ostream& out, const LayoutQuestion& question, const Layout
                    (has_interval ? of_interval(days_text(days_of(size, low_us)),
                                                days_text(days_of(size, high_us)))
                                  : "") +
-                   ", " + tokens_text(std::llround(*rates.gpu_hours)) + " GPU-hours, " +
+                   ", " + gpu_hours_text(*rates.gpu_hours) + " GPU-hours, " +
                    std::to_string(size.steps()) + " steps"});
   if (rates.end) table.add({"with failures", end_text(*rates.end)});
   table.print(out, 2);

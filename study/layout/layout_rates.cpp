@@ -54,6 +54,11 @@ std::string tokens_text(int64_t tokens) {
   return std::to_string(tokens);
 }
 
+std::string gpu_hours_text(double hours) {
+  constexpr double few = 10;
+  return hours < few ? rounded(hours, 3) : tokens_text(std::llround(hours));
+}
+
 double days_of(const StepSize& size, double step_us) {
   return static_cast<double>(size.steps()) * step_us / 1e6 / seconds_of_hour / hours_of_day;
 }

@@ -13,7 +13,8 @@ namespace sgdsim {
 // "15T", "1.4 T", "300B", "2000000": whole tokens, from 1 to a million T.
 int64_t parse_tokens(const std::string& text, const std::string& where,
                      const char* what = "tokens");
-std::string tokens_text(int64_t tokens);  // "15T", "4.194M"
+std::string tokens_text(int64_t tokens);   // "15T", "4.194M"
+std::string gpu_hours_text(double hours);  // "3.206M", below ten "0.0032"
 
 struct LayoutRates {
   double tokens_per_s = 0;  // of a GPU

@@ -199,8 +199,9 @@ std::vector<std::string> Best::row_of(const Group& group, bool is_time, bool has
 std::string Best::footer() const {
   int64_t points = 0;
   for (const Group& group : groups_) points += group.points + group.failed + (group.bound ? 1 : 0);
-  std::string text = "\nThe best of " + std::to_string(points) + " points, in " +
-                     std::to_string(groups_.size()) + " groups.\n";
+  std::string text =
+      "\nThe best of " + std::to_string(points) + (points == 1 ? " point" : " points") + ", in " +
+      std::to_string(groups_.size()) + (groups_.size() == 1 ? " group.\n" : " groups.\n");
   const int64_t ties = groups_with_ties();
   if (ties == 0) return text;
   text += std::to_string(ties) + (ties == 1 ? " group has" : " groups have") +
