@@ -9,6 +9,14 @@
 #include "study/table.h"
 
 namespace sgdsim {
+namespace {
+
+void add_rows(Table& table, const AnsweredPoint& point) {
+  table.add(point.cells);
+  for (const std::vector<std::string>& cells : point.more_cells) table.add(cells);
+}
+
+}  // namespace
 
 int print_points(const PointsToPrint& points, const std::string& format, const std::string& file,
                  Streams streams) {
@@ -28,7 +36,7 @@ int print_points(const PointsToPrint& points, const std::string& format, const s
     if (format == "json")
       streams.out << line;
     else
-      table.add(point.cells);
+      add_rows(table, point);
   }
   if (lines) lines->finish();
   if (format != "json") table.print(streams.out, points.axes);

@@ -1,4 +1,5 @@
 // `sgdsim layout --axis`: every point is what the command gives alone.
+#include <algorithm>
 #include <doctest/doctest.h>
 
 #include "app/schema_check.h"
@@ -76,6 +77,22 @@ TEST_CASE("layout sweep: a warning of several points is said once") {
   CHECK(ran.log.find(line, first + 1) == std::string::npos);
 }
 
+TEST_CASE("layout sweep: a table has what --lines, --margins and --breaks ask for") {
+  const Ran one = with({"--gpus", "16", "--lines", "3", "--format", "json"});
+  const Ran ran = with({"--axis", "gpus=16,32", "--lines", "3", "--margins", "--breaks"});
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  CHECK(std::count(ran.out.begin(), ran.out.end(), '\n') == 1 + 2 * 3);
+  for (const Json& layout : Json::parse(one.out)["layouts"])
+    CHECK(ran.out.find(layout["layout"].get<std::string>()) != std::string::npos);
+  for (const char* word : {"first flips with", "most sensitive to", " below ", ", half: +"})
+    CHECK(ran.out.find(word) != std::string::npos);
+  // A field that some shapes alone have.
+  CHECK(with({"--axis", "cluster.shape=single_switch,leaf_spine", "--axis", "cluster.spines=2",
+              "--set", "nodes_per_leaf=2"})
+            .exit_code == 1);
+}
+
 TEST_CASE("layout sweep: what is refused") {
   const std::vector<std::pair<std::vector<std::string>, const char*>> rows = {
       {{"--axis", "nodes=4"}, "--axis nodes: unknown field \"nodes\" (did you mean \"model\"?)"},
@@ -87,6 +104,15 @@ TEST_CASE("layout sweep: what is refused") {
       {{"--axis", "layout=tp8", "--fidelity", "message", "--gantt"}, "--gantt: shows one step"},
       {{"--axis", "layout=tp8", "--fidelity", "message", "--timeline", "t.json"},
        "--timeline: shows one step"},
+      {{"--axis", "gpus=16,32", "--gpus", "8"}, "--gpus: --axis says gpus, too"},
+      {{"--axis", "global_batch=16,32", "--global-batch", "8"},
+       "--global-batch: --axis says global_batch, too"},
+      {{"--axis", "sequence=2048", "--sequence", "8192"}, "--sequence: --axis says sequence, too"},
+      {{"--axis", "cluster.foo=1,2"},
+       "--axis cluster.foo: no point can be read: topologies/data/dgx_h100_4.json: /: unknown "
+       "field \"foo\""},
+      {{"--axis", "gpus=16,32", "--axis", "cluster.nic.foo=1,2"}, "--axis cluster.nic.foo: no"},
+      {{"--layout", "tp8 dp4", "--lines", "3"}, "--lines: is about a search"},
       {{"--set", "nic.colour=3"}, "nic"}};
   for (const auto& [more, sentence] : rows) {
     const Ran ran = with(more);

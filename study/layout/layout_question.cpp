@@ -89,6 +89,8 @@ void check_given(const LayoutWords& words, const Layout& layout,
   if (!words.with.empty())
     throw InputError("--with",
                      "is about a search; say \"" + words.with.substr(0, 60) + "\" in " + option);
+  if (words.lines.value_or(1) > 1 && words.near.empty())
+    throw InputError("--lines", "is about a search, and " + option + " is one layout");
   if (words.program != "any")
     throw no_effect("--program", "with " + option + ": it is about a search");
 }

@@ -21,6 +21,8 @@ class LayoutSweep {
   AnsweredPoint answer(int64_t number, Stopper& stopper) const;
 
  private:
+  LayoutWords words_at(const Json& values) const;
+  void check_values() const;
   LayoutWords words_;
   AxisPoints points_;
 };

@@ -21,10 +21,6 @@ double time_of(const PartTimes& parts, const std::string& name) {
   return 0;
 }
 
-std::string change_text(double change_percent) {
-  return (change_percent < 0 ? "" : "+") + rounded(change_percent, 3) + " %";
-}
-
 void print_list(std::ostream& out, const char* title, const std::vector<std::string>& list) {
   if (list.empty()) return;
   out << title << ':';
@@ -33,6 +29,10 @@ void print_list(std::ostream& out, const char* title, const std::vector<std::str
 }
 
 }  // namespace
+
+std::string change_text(double change_percent) {
+  return (change_percent < 0 ? "" : "+") + rounded(change_percent, 3) + " %";
+}
 
 void BreakList::add(const std::string& part, const std::string& says, const std::string& left,
                     const StepTaken& taken) {

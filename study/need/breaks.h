@@ -61,6 +61,7 @@ class BreakList {
   Breaks breaks_;
 };
 
+std::string change_text(double change_percent);  // "+12.3 %"
 Fields fields_of(const Break& one);
 Fields fields_of(const Breaks& breaks);
 Json schema_of_breaks();

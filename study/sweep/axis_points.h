@@ -17,6 +17,7 @@ struct AnsweredPoint {
   std::string error = {};               // why there is none
   Json json = {};                       // the line: schema, axes, and one of these
   std::vector<std::string> cells = {};  // of a table, below the titles
+  std::vector<std::vector<std::string>> more_cells = {};  // of its further rows
   std::vector<std::string> warnings = {};
   bool is_failed() const { return !error.empty(); }
 };
