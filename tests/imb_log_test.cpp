@@ -71,6 +71,26 @@ TEST_CASE("IMB: non-blocking collectives, launchers, broken rows") {
                   InputError);
 }
 
+TEST_CASE("IMB: other words above the repetitions are its own, too") {
+  const std::string titles =
+      "#    Intel(R) MPI Benchmarks 2021.7, MPI-1 part\n# Benchmarking Alltoall\n# #processes = "
+      "8\n";
+  for (const char* header :
+       {" #bytes #rep.s t_min[usec] t_max[usec] t_avg[usec]\n",
+        " #bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] Mbytes/sec\n",
+        " #bytes #reps t_min[usec] t_max[usec] t_avg[usec]\n"}) {
+    const std::string rows =
+        std::string(header) + " 64 1000 9.00 11.00 10.00\n 128 1000 9.00 11.00 12.00\n";
+    const Measurement read = read_measurement(imb_text(titles + rows));
+    REQUIRE(read.series.size() == 1);
+    CHECK(read.series[0].operation == "alltoall");
+    CHECK(read.series[0].ranks == 8);
+    CHECK(read.series[0].points.at(0).size == Bytes(512));
+    // Nobody's without titles, and perftest counts iterations.
+    CHECK_THROWS_AS(read_measurement(imb_text(rows)), InputError);
+  }
+}
+
 TEST_CASE("IMB: no other reader takes such columns for its own") {
   const Temporary log(Temporary::Kind::file, imb_title + imb_columns + " 64 1000 1.00 3.00 2.00\n");
   const Ran osu =

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::string_view title_words = "# Benchmarking ";
 constexpr std::string_view count_words = "#processes = ";
-constexpr std::string_view repetitions = "#repetitions";
+constexpr std::string_view repetitions = "#rep";  // "#repetitions", or "#rep.s"
 
 struct Benchmark {
   std::string_view name;  // in lower case
@@ -54,7 +54,8 @@ class ImbReader {
     }
     split_words(line, words_);
     if (words_.empty()) return;
-    if (std::find(words_.begin(), words_.end(), repetitions) != words_.end()) return header();
+    const auto counts = [](std::string_view word) { return word.starts_with(repetitions); };
+    if (std::any_of(words_.begin(), words_.end(), counts)) return header();
     words_.erase(words_.begin(),
                  words_.begin() + static_cast<std::ptrdiff_t>(std::min(prefix_, words_.size())));
     if (words_.empty() || benchmark_ == nullptr || time_column_ == 0) return;

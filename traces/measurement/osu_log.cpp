@@ -151,7 +151,8 @@ class OsuReader {
   // "# Size  Overall(us)  Compute(us)  Pure Comm.(us)", "# [ pairs: 4 ] [ window size: 64 ]",
   // "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)".
   void comment() {
-    if (std::find(words_.begin(), words_.end(), "#repetitions") != words_.end())
+    const auto counts = [](std::string_view word) { return word.starts_with("#rep"); };
+    if (std::any_of(words_.begin(), words_.end(), counts))
       throw InputError(text_.file, "has columns of Intel's MPI Benchmarks, which imb-log reads");
     std::vector<std::string_view> buffers;
     for (std::size_t i = 2; i < words_.size(); ++i)

@@ -84,8 +84,8 @@ std::optional<Columns> columns_in(const std::vector<std::string_view>& words) {
     return unprefixed(word) == "#bytes" || word == "#bytes";
   });
   if (first == words.end()) return std::nullopt;
-  // Intel's MPI Benchmarks have such columns, too.
-  if (std::find(words.begin(), words.end(), "#repetitions") != words.end()) return std::nullopt;
+  // Intel's MPI Benchmarks have such columns, too, and repetitions in place of iterations.
+  if (first + 1 == words.end() || *(first + 1) != "#iterations") return std::nullopt;
   Columns columns;
   columns.prefix = static_cast<std::size_t>(first - words.begin());
   std::size_t column = 0;
