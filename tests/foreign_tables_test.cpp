@@ -1,5 +1,6 @@
 // YAML and TOML whose tables lie on lines, in braces, behind anchors, and where nobody looks.
 #include <doctest/doctest.h>
+#include <tuple>
 
 #include "sim/core/error.h"
 #include "study/layout/flat_settings.h"
@@ -55,6 +56,44 @@ TEST_CASE("foreign tables: braces and lists of YAML are what stands in them") {
   const ForeignLayout all =
       foreign_layout(FlatSettings::read(nodes, "f"), {}, load_model("llama3.1_70b"));
   CHECK(to_text(all.layout) == "tp8 dp16 zero0");
+}
+
+// A recipe of NeMo 2 as it is written out: lengths below data, shards below optim.config or ddp.
+TEST_CASE("foreign tables: files of NeMo 2") {
+  const auto file = [](const std::string& ddp, const std::string& optimizer) {
+    return "_target_: nemo_run.Partial\ndata:\n  _target_: nemo.MockDataModule\n"
+           "  global_batch_size: 64\n  micro_batch_size: 2\n  seq_length: 4096\n"
+           "model:\n  _target_: nemo.LlamaModel\n  config:\n    _target_: nemo.Llama31Config8B\n"
+           "    seq_length: 4096\n    recompute_granularity: full\ntrainer:\n"
+           "  _target_: nemo.Trainer\n  devices: 8\n  num_nodes: 2\n  strategy:\n"
+           "    _target_: nemo.MegatronStrategy\n    tensor_model_parallel_size: 4\n"
+           "    sequence_parallel: true\n    ddp:\n      _target_: megatron.Config\n" +
+           ddp +
+           "optim:\n  _target_: nemo.MegatronOptimizerModule\n  config:\n"
+           "    _target_: megatron.OptimizerConfig\n    lr: 0.0003\n" +
+           optimizer;
+  };
+  const auto read = [](const std::string& text) {
+    return foreign_layout(FlatSettings::read(text, "f"), {}, load_model("llama3.1_8b"));
+  };
+  const std::string gathers = "      overlap_param_gather: true\n";
+  const std::string is_on = "use_distributed_optimizer: true\n";
+  const std::string is_off = "use_distributed_optimizer: false\n";
+  const ForeignLayout found = read(file(gathers, "    " + is_on));
+  CHECK(to_text(found.layout) == "tp4 dp4 mbs2 ga8 zero1 sp recompute=full");
+  CHECK(found.sequence == 4096);
+  CHECK_FALSE(has_note(found, "weights are taken to be gathered there"));
+  for (const auto& [ddp, optimizer, zero] : std::vector<std::tuple<std::string, std::string, int>>{
+           {"      " + is_on, "", 1},
+           {"      " + is_off, "", 0},
+           {"      " + is_off, "    " + is_on, 1},
+           {"      " + is_on, "    " + is_off, 0},
+           {"", "", 0}})
+    CHECK(read(file(ddp + gathers, optimizer)).layout.zero == zero);
+  const std::string others = "      overlap_grad_reduce: false\n      grad_reduce_in_fp32: false\n";
+  const Layout other = read(file(others, "    " + is_on)).layout;
+  CHECK_FALSE(other.overlaps);
+  CHECK(other.half_gradients);
 }
 
 TEST_CASE("foreign tables: anchors of YAML") {

@@ -10,10 +10,22 @@ namespace {
 using NemoNames = SettingNames;
 
 NemoNames in_nemo(const std::string& name) {
-  return {"model." + name,         name,           "trainer.strategy." + name,
-          "strategy." + name,      "data." + name, "model.data." + name,
-          "train." + name,         "ARGS." + name, "model_parallel." + name,
-          "language_model." + name};
+  return {"model." + name,
+          name,
+          "trainer.strategy." + name,
+          "strategy." + name,
+          "data." + name,
+          "model.data." + name,
+          "train." + name,
+          "ARGS." + name,
+          "model_parallel." + name,
+          "language_model." + name,
+          "model.config." + name};
+}
+
+// What PyTorch's way to exchange gradients has, below `trainer.strategy` in NeMo 2.
+NemoNames in_ddp(const std::string& name) {
+  return {"ddp." + name, "trainer.strategy.ddp." + name, "strategy.ddp." + name};
 }
 
 class NemoReader : public MegatronReader {
@@ -83,16 +95,17 @@ class NemoReader : public MegatronReader {
   }
   void set_gradients() {
     Layout& layout = found_.layout;
-    const NemoNames overlap = {"model.optim.overlap_grad_sync", "optim.overlap_grad_sync",
-                               "ddp.overlap_grad_reduce",       "comm_overlap.overlap_grad_reduce",
-                               "overlap_grad_reduce",           "ARGS.overlap_grad_reduce"};
+    const NemoNames overlap = with(
+        in_ddp("overlap_grad_reduce"),
+        {"model.optim.overlap_grad_sync", "optim.overlap_grad_sync",
+         "comm_overlap.overlap_grad_reduce", "overlap_grad_reduce", "ARGS.overlap_grad_reduce"});
     const bool says_overlap = settings_.find_any(overlap).has_value();
     const bool overlaps = !is_megatron_ && !is_factory_ && !is_of_mcore();
     layout.overlaps = layout.zero > 1 || (says_overlap ? flag(overlap) : overlaps);
-    const NemoNames gathers = {
-        "model.optim.overlap_param_sync", "optim.overlap_param_sync",
-        "ddp.overlap_param_gather",       "comm_overlap.overlap_param_gather",
-        "overlap_param_gather",           "ARGS.overlap_param_gather"};
+    const NemoNames gathers = with(
+        {"model.optim.overlap_param_sync", "optim.overlap_param_sync",
+         "comm_overlap.overlap_param_gather", "overlap_param_gather", "ARGS.overlap_param_gather"},
+        in_ddp("overlap_param_gather"));
     note_gathers(gathers, settings_.find_any(gathers) ? flag(gathers) : !is_megatron_);
     const std::string precision =
         settings_.find_any({"trainer.precision", "precision"}).value_or("bf16");
@@ -103,8 +116,10 @@ class NemoReader : public MegatronReader {
         is_megatron_ && layout.zero <= 1 && settings_.find_any(fuses) && !flag(fuses);
     const auto gradients =
         settings_.find_any({"model.optim.grad_sync_dtype", "optim.grad_sync_dtype"});
-    const NemoNames whole_gradients = {"ddp.grad_reduce_in_fp32",
-                                       "mixed_precision.grad_reduce_in_fp32"};
+    const NemoNames whole_gradients =
+        with(in_ddp("grad_reduce_in_fp32"),
+             {"mixed_precision.grad_reduce_in_fp32", "plugins.grad_reduce_in_fp32",
+              "trainer.plugins.grad_reduce_in_fp32"});
     layout.half_gradients = flag(in_nemo("grad_reduce_in_bf16")) ||
                             (gradients && gradients->find("16") != std::string::npos) ||
                             (settings_.find_any(whole_gradients) && !flag(whole_gradients));
@@ -122,9 +137,10 @@ class NemoReader : public MegatronReader {
          in_nemo("recompute_modules"), usual, is_table ? "block" : "uniform"});
   }
   void set_batches() {
-    found_.sequence = whole({"model.encoder_seq_length", "encoder_seq_length", "model.seq_length",
-                             "seq_length", "model.data.seq_length", "dataset.seq_length",
-                             "dataset.sequence_length", "ARGS.seq_length"});
+    found_.sequence =
+        whole({"model.encoder_seq_length", "encoder_seq_length", "model.seq_length", "seq_length",
+               "model.data.seq_length", "dataset.seq_length", "dataset.sequence_length",
+               "ARGS.seq_length", "data.seq_length", "model.config.seq_length"});
     const NemoNames nodes = {"trainer.num_nodes", "num_nodes"};
     const NemoNames devices = {"trainer.devices", "devices"};
     const bool says_gpus = settings_.find_any(nodes) && settings_.find_any(devices);
@@ -168,17 +184,20 @@ class NemoReader : public MegatronReader {
     const bool is_sharded = is_of_mcore() || optimizer().starts_with("distributed_fused");
     const NemoNames distributed =
         with(in_nemo("use_distributed_optimizer"),
-             {"ddp.use_distributed_optimizer", "optimizer.use_distributed_optimizer"});
-    const bool is_said = settings_.find_any(distributed).has_value();
-    layout.zero = is_sharded || flag(distributed) || (is_bridge_ && !is_said) ? 1 : 0;
-    const NemoNames fsdp =
-        with(in_nemo("use_megatron_fsdp"), {"ddp.use_megatron_fsdp", "dist.use_megatron_fsdp"});
+             with(in_ddp("use_distributed_optimizer"), {"optimizer.use_distributed_optimizer"}));
+    // Of NeMo 2: the one of the optimizer replaces the other.
+    const NemoNames of_optimizer = {"optim.config.use_distributed_optimizer"};
+    const NemoNames asked = settings_.find_any(of_optimizer) ? of_optimizer : distributed;
+    const bool is_said = settings_.find_any(asked).has_value();
+    layout.zero = is_sharded || flag(asked) || (is_bridge_ && !is_said) ? 1 : 0;
+    const NemoNames fsdp = with(in_nemo("use_megatron_fsdp"),
+                                with(in_ddp("use_megatron_fsdp"), {"dist.use_megatron_fsdp"}));
     // Tables of Megatron-Bridge's benchmarks, which have no strategy, mean all of it.
     const bool is_of_benchmark = name_of(fsdp) == "use_megatron_fsdp";
     if (flag(fsdp))
-      layout.zero = zero_of_sharding(
-          with(in_nemo("data_parallel_sharding_strategy"), {"ddp.data_parallel_sharding_strategy"}),
-          is_of_benchmark ? 3 : 0);
+      layout.zero = zero_of_sharding(with(in_nemo("data_parallel_sharding_strategy"),
+                                          in_ddp("data_parallel_sharding_strategy")),
+                                     is_of_benchmark ? 3 : 0);
     if (const auto stage = zero_of_torch(settings_)) layout.zero = *stage;
     if (is_bridge_ && !is_said && layout.zero == 1)
       found_.notes.emplace_back("use_distributed_optimizer is not said and taken to be on (zero1)");

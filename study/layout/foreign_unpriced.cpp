@@ -121,11 +121,11 @@ void note_unpriced(const FlatSettings& settings, const Transformer& model, Forei
       found.notes.push_back(setting.first + " " + sentence);
   note_size(settings,
             {"num-layers", "num_layers", "model.num_layers", "language_model.num_layers",
-             "model.n_layer", "model.model_config.num_hidden_layers"},
+             "model.n_layer", "model.model_config.num_hidden_layers", "model.config.num_layers"},
             model.layers, found);
   note_size(settings,
             {"hidden-size", "hidden_size", "model.hidden_size", "language_model.hidden_size",
-             "model.n_embd", "model.model_config.hidden_size"},
+             "model.n_embd", "model.model_config.hidden_size", "model.config.hidden_size"},
             model.hidden, found);
   note_size(settings, {"num-attention-heads", "num_attention_heads", "model.num_attention_heads"},
             model.heads, found);
