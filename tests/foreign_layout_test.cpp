@@ -137,11 +137,20 @@ TEST_CASE("foreign layouts: flags by themselves, and what they mean") {
        "cp4 dp4 mbs2 ga4 zero1 context=ulysses"},
       // DeepSpeed exchanges under the backward pass by itself with stage 3 alone.
       {R"({"train_batch_size": 16, "zero_optimization": {"stage": 1}})", "dp16 zero1 overlap=off"},
+      // Of a batch alone nothing is accumulated; true is the first stage.
+      {R"({"train_batch_size": 64, "zero_optimization": {"stage": 1}})",
+       "dp16 mbs4 zero1 overlap=off"},
+      {R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 1,
+           "zero_optimization": {"stage": 1}})",
+       "dp16 ga4 zero1 overlap=off"},
+      {R"({"train_batch_size": 16, "zero_optimization": true})", "dp16 zero1 overlap=off"},
+      {R"({"zero_optimization": false, "train_batch_size": 16})", "dp16 zero0 overlap=off"},
+      {R"({"zero_optimization": true})", "dp16 zero1 overlap=off"},
       {R"({"train_batch_size": 16, "zero_optimization": {"stage": 1, "overlap_comm": true}})",
        "dp16 zero1"},
       {R"({"train_batch_size": 16, "zero_optimization": {"stage": 3,
           "zero_hpz_partition_size": 1}, "pipeline": {"stages": 2}})",
-       "pp2 dp8 ga2 zero3"},
+       "pp2 dp8 mbs2 zero3"},
   };
   for (const Row& row : rows) {
     INFO(row.flags);

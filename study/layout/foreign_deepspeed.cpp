@@ -30,7 +30,9 @@ class DeepspeedReader : public ForeignReader {
     layout.context = size({"sequence_parallel_size"});
     if (layout.context > 1) layout.context_by = ContextBy::ulysses;
     read_neox();
-    layout.zero = static_cast<int>(whole({"zero_optimization.stage"}, 0, 3).value_or(0));
+    // True in place of a table is stage 1.
+    const int64_t usual = flag({"zero_optimization"}) ? 1 : 0;
+    layout.zero = static_cast<int>(whole({"zero_optimization.stage"}, 0, 3).value_or(usual));
     set_precision();
     const bool overlaps = flag({"zero_optimization.overlap_comm"});
     layout.overlaps = overlaps || layout.zero >= 2;
@@ -38,25 +40,7 @@ class DeepspeedReader : public ForeignReader {
       found_.notes.emplace_back(
           "overlap_comm is not said or off, and zero2 without it is not modelled: gradients are "
           "taken to be exchanged under the backward pass");
-    const SettingNames micro = {"train_micro_batch_size_per_gpu"};
-    const SettingNames whole_batch = {"train_batch_size"};
-    if (const auto steps = whole({"gradient_accumulation_steps"}, 1, most_micro_batches)) {
-      layout.micro_batches = *steps;
-      layout.replicas = replicas();
-      const auto batch = whole(whole_batch);
-      const auto one = whole(micro, 1, most_micro_batch_size);
-      if (one) layout.micro_batch = *one;
-      if (!one && batch)
-        layout.micro_batch = quotient(whole_batch.front(), *batch, *steps * layout.replicas);
-      check_size();
-      if (one && batch && *batch != layout.batch())
-        settings_.fail(whole_batch.front(), "is " + std::to_string(*batch) + ", but " +
-                                                std::to_string(layout.replicas) +
-                                                " replicas with these micro-batches have " +
-                                                std::to_string(layout.batch()));
-    } else {
-      batches(micro, whole_batch, 0);
-    }
+    set_batches();
     const SettingNames group = {"zero_optimization.mics_shard_size"};
     if (const auto shards = whole_if_positive(group))
       layout.shard_copies = quotient(group.front(), layout.replicas, *shards);
@@ -64,6 +48,31 @@ class DeepspeedReader : public ForeignReader {
   }
 
  private:
+  // Two of the three say the third. Of batches alone nothing is accumulated.
+  void set_batches() {
+    Layout& layout = found_.layout;
+    const SettingNames micro = {"train_micro_batch_size_per_gpu"};
+    const SettingNames whole_batch = {"train_batch_size"};
+    auto steps = whole({"gradient_accumulation_steps"}, 1, most_micro_batches);
+    const auto one = whole(micro, 1, most_micro_batch_size);
+    const auto batch = whole(whole_batch);
+    if (!steps && !one && batch) steps = 1;
+    if (!steps) return batches(micro, whole_batch, 0);
+    layout.micro_batches = *steps;
+    layout.replicas = replicas();
+    if (one) layout.micro_batch = *one;
+    if (!one && batch) set_micro_batch(whole_batch.front(), *batch);
+    check_size();
+    if (one && batch && *batch != layout.batch())
+      settings_.fail(whole_batch.front(), "is " + std::to_string(*batch) + ", but " +
+                                              std::to_string(layout.replicas) +
+                                              " replicas with these micro-batches have " +
+                                              std::to_string(layout.batch()));
+  }
+  void set_micro_batch(const std::string& name, int64_t batch) {
+    Layout& layout = found_.layout;
+    layout.micro_batch = quotient(name, batch, layout.micro_batches * layout.replicas);
+  }
   // With ZeRO gradients are exchanged and kept as the weights are, unless a type is said.
   void set_precision() {
     Layout& layout = found_.layout;

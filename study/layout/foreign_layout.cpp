@@ -39,8 +39,9 @@ bool is_factory(const FlatSettings& settings) {
 
 bool is_deepspeed(const FlatSettings& settings) {
   return has_prefix(settings, "zero_optimization.") ||
-         has_any(settings, {"train_batch_size", "train_micro_batch_size_per_gpu",
-                            "pipe-parallel-size", "pipe_parallel_size"});
+         has_any(settings,
+                 {"zero_optimization", "train_batch_size", "train_micro_batch_size_per_gpu",
+                  "pipe-parallel-size", "pipe_parallel_size"});
 }
 
 bool is_litgpt(const FlatSettings& settings) {
