@@ -164,6 +164,17 @@ TEST_CASE("foreign tuning: litgpt and nanotron") {
   check_tuned({{lit + model + "num_nodes: 2\ndevices: 4\n", "dp8 mbs4 ga16 zero3 hsdp2"}}, 0);
   CHECK(tuned(lit + model).sequence == 1024);
   CHECK(tuned(lit + "64\ncheckpoint_dir: x\n").sequence == 64);
+  // "auto" are those of a node.
+  const auto on_nodes = [&](const std::string& nodes, int64_t of_node) {
+    return foreign_layout(FlatSettings::read(lit + model + "devices: auto\n" + nodes, "f"),
+                          {.usual = 32, .of_node = of_node}, load_model("llama3.1_8b"));
+  };
+  CHECK(to_text(on_nodes("num_nodes: 2\n", 8).layout) == "dp16 mbs4 ga8 zero3 hsdp2");
+  CHECK(to_text(on_nodes("num_nodes: 1\n", 8).layout) == "dp8 mbs4 ga16 zero3");
+  CHECK(to_text(on_nodes("", 8).layout) == "dp32 mbs4 ga4 zero3");
+  CHECK(has_note(on_nodes("num_nodes: 2\n", 8), "the 8 GPUs of a node of the cluster, on 2 nodes"));
+  CHECK(
+      holds(refusal_of([&] { on_nodes("num_nodes: 2\n", 0); }), "devices: is auto, and how many"));
   CHECK(has_note(tuned(lit + model), "num_nodes is not said"));
   const std::string nano =
       "parallelism:\n  dp: 4\n  tp: 2\n  pp: 2\n  tp_mode: REDUCE_SCATTER\n  pp_engine: afab\n"

@@ -24,6 +24,7 @@ struct ForeignLayout {
 struct GpuCount {
   int64_t given = 0;
   int64_t usual = 0;
+  int64_t of_node = 0;  // of the cluster
 };
 
 // Layers of the model make virtual stages of a number of layers.

@@ -38,10 +38,21 @@ class LitgptReader : public ForeignReader {
     return found != settings_.values().end() && found->first.starts_with(prefix);
   }
   int64_t nodes() { return size({"num_nodes"}); }
-  // 0: "auto", which is as many as there are.
+  // "auto" are those of each node that there are. 0: those of the cluster.
   int64_t gpus_of_file() {
     const std::string devices = settings_.find("devices").value_or("auto");
-    return devices == "auto" ? 0 : gpus_in_all({"num_nodes"}, {"devices"});
+    if (devices != "auto") return gpus_in_all({"num_nodes"}, {"devices"});
+    if (!settings_.find("num_nodes") || gpus_.given > 0) return 0;
+    if (gpus_.of_node == 0)
+      settings_.fail("devices",
+                     "is auto, and how many GPUs a node has is not known; write their number, or "
+                     "give --gpus");
+    const auto gpus = product_up_to(most_gpus, {nodes(), gpus_.of_node});
+    if (!gpus) settings_.fail("num_nodes", "they have more GPUs than are modelled");
+    found_.notes.push_back("devices is auto: the " + std::to_string(gpus_.of_node) +
+                           " GPUs of a node of the cluster, on " + std::to_string(nodes()) +
+                           (nodes() == 1 ? " node" : " nodes"));
+    return *gpus;
   }
   void set_copies() {
     Layout& layout = found_.layout;

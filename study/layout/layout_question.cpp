@@ -231,9 +231,10 @@ ForeignLayout given_layout(const LayoutWords& words, const Transformer& model,
   const std::string& text = words.near.empty() ? words.layout : words.near;
   const std::string option = option_of(words);
   const Json cluster = cluster_json(words.cluster, words.settings);
-  const int64_t usual =
-      cluster_in(Value(cluster, place_of(words.cluster), ""), 0).cluster.network.workers();
-  given = load_layout(text, option, {.given = words.gpus, .usual = usual}, model);
+  const Cluster there = cluster_in(Value(cluster, place_of(words.cluster), ""), 0).cluster;
+  const int64_t usual = there.network.workers();
+  const GpuCount gpus = {.given = words.gpus, .usual = usual, .of_node = there.workers_per_node};
+  given = load_layout(text, option, gpus, model);
   if (given.is_text) {
     given.layout = completed(given.layout, text, words.gpus > 0 ? words.gpus : usual, words.batch);
     check_sizes(given.layout, option);
