@@ -302,7 +302,7 @@ TEST_CASE("foreign layouts: what is refused") {
       {"--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 5",
        "--num-layers-per-virtual-pipeline-stage: is 16, which does not divide by 5"},
       {"--tensor-model-parallel-size 2 --mtp-num-layers 17",
-       "--mtp-num-layers: expected a whole number from 1 to 16"},
+       "--mtp-num-layers: expected a whole number from 0 to 16"},
       {R"({"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "nvme"}}})",
        "is not modelled"},
       {"--micro-batch-size 1 --use-megatron-fsdp --data-parallel-sharding-strategy all",

@@ -70,6 +70,19 @@ TEST_CASE("foreign programs: tokens that go to their experts by nodes") {
   CHECK(has_note(gathered, "moe-token-dispatcher-type allgather is priced as alltoall"));
 }
 
+TEST_CASE("foreign programs: no layers that predict further tokens") {
+  for (const std::string& text :
+       {two_ranks + "--mtp-num-layers 0",
+        std::string("model:\n  tensor_model_parallel_size: 2\n  mtp_num_layers: 0\n")}) {
+    CHECK_FALSE(megatron_read(text).layout.predictions.has_value());
+    // Of a model that has one by itself.
+    Transformer model = load_model("llama3.1_8b");
+    model.predictions = 1;
+    const ForeignLayout none = foreign_layout(FlatSettings::read(text, "f"), {.given = 16}, model);
+    CHECK(none.layout.predictions == 0);
+  }
+}
+
 TEST_CASE("foreign Megatron: modules of its own write scores, and are computed again") {
   const std::string flags = two_ranks + "--overlap-grad-reduce ";
   for (const auto& row : std::vector<std::pair<std::string, std::string>>{

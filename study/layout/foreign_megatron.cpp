@@ -43,7 +43,7 @@ class FlagReader : public MegatronReader {
     layout.expert = size({"expert-model-parallel-size", "moe-expert-parallel-size"});
     set_expert_parts({"expert-tensor-parallel-size"}, is_swift_ ? 1 : layout.tensor);
     set_dispatch({"moe-token-dispatcher-type"});
-    layout.predictions = whole({"mtp-num-layers"}, 1, most_predictions);
+    set_predictions({"mtp-num-layers"});
     read_offload(settings_, model_, found_);
     exchange_context({"cp-comm-type"});
     if (size(ulysses) > 1) layout.context_by = ContextBy::ulysses;

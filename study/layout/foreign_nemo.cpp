@@ -80,7 +80,7 @@ class NemoReader : public MegatronReader {
     if (model_.experts && layout.expert_ranks() > 1 && backend && *backend != "none" &&
         !settings_.find_any(dispatcher))
       layout.dispatch = Dispatch::node;
-    layout.predictions = whole(in_nemo("mtp_num_layers"), 1, most_predictions);
+    set_predictions(in_nemo("mtp_num_layers"));
     layout.chunks = size(in_nemo("virtual_pipeline_model_parallel_size"));
     set_stages_of({in_nemo("account_for_embedding_in_pipeline_split"),
                    in_nemo("account_for_loss_in_pipeline_split"),

@@ -35,6 +35,12 @@ void MegatronReader::set_dispatch(const SettingNames& types) {
                            "rank");
 }
 
+// 0 says something of a model that has such layers by itself.
+void MegatronReader::set_predictions(const SettingNames& names) {
+  const auto count = whole(names, 0, most_predictions);
+  if (count && (*count > 0 || model_.predictions > 0)) found_.layout.predictions = count;
+}
+
 std::string MegatronReader::given_of(const std::vector<SettingNames>& all) const {
   for (const SettingNames& names : all)
     if (const auto value = settings_.find_any(names); value && *value != "none")

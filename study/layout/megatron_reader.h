@@ -27,6 +27,8 @@ class MegatronReader : public ForeignReader {
   void set_expert_parts(const SettingNames& names, int64_t usual);
   // How tokens go to their experts.
   void set_dispatch(const SettingNames& types);
+  // Layers that predict further tokens; 0: none.
+  void set_predictions(const SettingNames& names);
   void set_stages_of(const StageNames& names);
   int zero_of_sharding(const SettingNames& names, int usual);
   // Of one kind for all layers.
