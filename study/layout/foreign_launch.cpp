@@ -33,6 +33,14 @@ bool ends_options(const std::string& word) {
          is_one_of(name, {"singularity", "apptainer", "nsys", "numactl"});
 }
 
+// "./bind.sh --cpu=node python x.py": a script that becomes the program behind it.
+bool is_wrapper(LaunchWords::const_iterator word, LaunchWords::const_iterator end) {
+  while (word != end && (word->starts_with("-") || program_name(*word).ends_with(".sh") ||
+                         is_one_of(program_name(*word), {"bash", "sh"})))
+    ++word;
+  return word != end && program_name(*word).starts_with("python");
+}
+
 // 0: it is no number, as what only the environment has.
 int64_t count_in(const std::string& text) {
   int64_t number = 0;
@@ -68,13 +76,18 @@ bool is_swift_launch(const std::vector<std::string>& words) {
   return false;
 }
 
+bool is_accelerate(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return program_name(word) == "accelerate"; });
+}
+
 int64_t processes_launched(const std::vector<std::string>& words) {
   const auto begin = std::find_if(words.begin(), words.end(), is_launcher);
   if (begin == words.end()) return 0;
   const LaunchWords options(begin + 1, std::find_if(begin + 1, words.end(), ends_options));
   // One process of each node may start those of its GPUs.
   const auto behind = begin + 1 + static_cast<std::ptrdiff_t>(options.size());
-  if (behind != words.end() && starts_others(*behind)) return 0;
+  if (behind != words.end() && starts_others(*behind) && !is_wrapper(behind, words.end())) return 0;
   if (program_name(*begin) != "srun") return option_of(options, {"-np", "--np", "-n", "--n"});
   if (const int64_t tasks = option_of(options, {"-n", "--ntasks"}); tasks > 0) return tasks;
   const int64_t nodes = std::min<int64_t>(1'000'000, option_of(options, {"-N", "--nodes"}));

@@ -10,6 +10,9 @@ namespace sgdsim {
 // "megatron sft" of ms-swift, or its script.
 bool is_swift_launch(const std::vector<std::string>& words);
 
+// "accelerate launch", whose --num_processes are those of all nodes.
+bool is_accelerate(const std::vector<std::string>& words);
+
 // Processes of "mpirun -np 128" and "srun -n 16", one for each GPU; 0: it does not say.
 int64_t processes_launched(const std::vector<std::string>& words);
 

@@ -162,8 +162,8 @@ class FlagReader : public MegatronReader {
         quotient(global.front(), usual_batch, found_.layout.replicas * found_.layout.micro_batch);
     found_.notes.emplace_back("global_batch_size is not said, and 16 in ms-swift");
   }
-  // As launchers say it: torchrun, deepspeed, slime, the environment of ms-swift, or a launcher of
-  // MPI and Slurm. On one node unless it names more. 0: nobody says.
+  // As launchers say it: torchrun, deepspeed, accelerate, slime, the environment of ms-swift, or a
+  // launcher of MPI and Slurm. On one node unless it names more. 0: nobody says.
   int64_t named_gpus() {
     if (gpus_.given > 0) return 0;
     std::vector<std::pair<FlagNames, FlagNames>> all = {
@@ -179,6 +179,9 @@ class FlagReader : public MegatronReader {
     }
     return processes_launched(settings_.words());
   }
+    const FlagNames in_all = {"num-processes"};
+    if (is_accelerate(settings_.words()) && settings_.find_any(in_all))
+      return is_asked(in_all) ? 0 : size(in_all);
 
   bool is_swift_ = false;
   bool is_slime_ = false;

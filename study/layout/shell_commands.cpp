@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "study/layout/shell_texts.h"
 
 namespace sgdsim {
 namespace {
@@ -175,6 +176,36 @@ bool is_launch(const ShellList& command) { return has_flag(command) && !is_tool(
 bool is_training(const ShellList& command) {
   return is_launch(command) &&
          (has_layout_flag(command) || purpose_of(command) == Purpose::training);
+}
+
+ShellList launch_of(const ShellList& command) {
+  const auto launches = [](const ShellWord& word) {
+    const std::string name = base_name(word.text);
+    return name == "srun" || name == "mpirun" || name == "mpiexec" || name == "mpiexec.hydra" ||
+           name == "orterun" || name == "prun" || name == "aprun";
+  };
+  const auto is_inner = [](const ShellWord& word) {
+    const std::string name = base_name(word.text);
+    return is_shell_name(name) || name.ends_with(".sh");
+  };
+  const auto begin = std::find_if(command.begin(), command.end(), launches);
+  return {begin, std::find_if(begin, command.end(), is_inner)};
+}
+
+void put_before(ShellList& words, std::size_t begin, const ShellList& launch) {
+  if (launch.empty()) return;
+  ShellList all(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(begin));
+  const ShellList rest(words.begin() + static_cast<std::ptrdiff_t>(begin), words.end());
+  for (const ShellList& command : split_commands(rest)) {
+    if (is_training(command)) {
+      all.insert(all.end(), launch.begin(), launch.end());
+      for (auto word = all.end() - static_cast<std::ptrdiff_t>(launch.size()); word != all.end();
+           ++word)
+        word->may_differ = command.front().may_differ;
+    }
+    all.insert(all.end(), command.begin(), command.end());
+  }
+  words = std::move(all);
 }
 
 std::vector<ShellCommand> commands_that_count(const ShellList& words, const ShellList& assigned,

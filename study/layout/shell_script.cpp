@@ -371,10 +371,8 @@ class Script : public ShellReader {
   // A shell runs it, or files that "cat" writes.
   void follow_text(const std::string& name, Tokens command, std::size_t begin,
                    const std::optional<ShellText>& text) {
-    if (text && (text_of_shell(command) != nullptr || runs_input(command))) {
-      words_.resize(begin);
-      return run_apart(*text);
-    }
+    if (text && (text_of_shell(command) != nullptr || runs_input(command)))
+      return run_apart(*text, begin);
     if (text && (name == "cat" || name == "tee")) {
       if (is_sign("|")) piped_ = text;
       if (const std::string file = file_written(command); !file.empty()) files_[file] = *text;
@@ -382,13 +380,17 @@ class Script : public ShellReader {
     }
     for (const std::string& file : files_run(command))
       if (const auto found = files_.find(file); found != files_.end())
-        return words_.resize(begin), run_apart(found->second);
+        return run_apart(found->second, begin);
   }
-  void run_apart(const ShellText& text) {
+  // In place of the command whose words begin there.
+  void run_apart(const ShellText& text, std::size_t begin) {
+    const ShellList launch = launch_of(words_from(begin));
+    words_.resize(begin);
     const Outside before = outside();
     const auto functions = std::exchange(functions_, {});
     run_text(text);
     functions_ = functions;
+    put_before(words_, begin, launch);
     back_to(before);
   }
   void run_text(const ShellText& text) {

@@ -7,11 +7,6 @@
 namespace sgdsim {
 namespace {
 
-bool is_shell_name(const std::string& word) {
-  const std::string name = word.substr(word.rfind('/') + 1);
-  return name == "bash" || name == "sh" || name == "zsh" || name == "dash" || name == "ksh";
-}
-
 bool is_submission(const std::string& word) {
   return word == "sbatch" || word == "qsub" || word == "msub" || word == "ssh";
 }
@@ -22,6 +17,11 @@ std::string plain_file(const std::string& word) {
 }
 
 }  // namespace
+
+bool is_shell_name(const std::string& word) {
+  const std::string name = word.substr(word.rfind('/') + 1);
+  return name == "bash" || name == "sh" || name == "zsh" || name == "dash" || name == "ksh";
+}
 
 const ShellToken* text_of_shell(std::span<const ShellToken> command) {
   bool is_shell = false;

@@ -15,6 +15,8 @@ struct ShellText {
   bool may_differ = false;  // a variable in it may
 };
 
+// "bash", "/bin/sh".
+bool is_shell_name(const std::string& word);
 // Of "bash -c TEXT", also behind other words; null: none.
 const ShellToken* text_of_shell(std::span<const ShellToken> command);
 // "bash", "sbatch" and the like, which run what they read where they name no file.
