@@ -19,8 +19,93 @@ const std::string launched = "torchrun --nproc-per-node 8 --nnodes 4 pretrain_gp
 const std::string batches_said =
     "--bf16 --micro-batch-size 1 --global-batch-size 64 --seq-length 4096 ";
 const std::string degree_said = "--tensor-model-parallel-size 2 ";
+const std::string training = launched + batches_said + "--use-distributed-optimizer ";
 
 }  // namespace
+
+TEST_CASE("foreign scripts: words that may hold any flags are refused") {
+  using Rows = std::vector<std::pair<std::string, std::string>>;
+  for (const auto& [script, word] :
+       Rows{{training + "$(cat args.txt)", "line 2: $(cat args.txt)"},
+            {training + "`cat args.txt`", "line 2: `cat args.txt`"},
+            {training + "$(< args.txt)", "line 2: $(< args.txt)"},
+            {training + "\"$(cat args.txt)\"", "line 2: $(cat args.txt)"},
+            {training + "$(python3 layout_args.py)", "line 2: $(python3 layout_args.py)"},
+            {training + "\\\n  --lr 1 $(cat args.txt)", "line 3: $(cat args.txt)"},
+            {"A=$(cat args.txt)\n" + training + "$A", "line 2: $(cat args.txt)"},
+            {"A=`cat args.txt`\n" + training + "$A", "line 2: `cat args.txt`"},
+            {"A=(--lr 1 $(cat x))\n" + training + "${A[@]}", "$(cat x)"},
+            {"f() { " + training + "\"$@\"; }\nf $(cat x)", "$(cat x)"},
+            {"mapfile -t A < args.txt\n" + training + "${A[@]}", "line 2: $A"},
+            {"source parallel.sh\n" + training + "${PARALLEL_ARGS[@]}",
+             "${PARALLEL_ARGS[@]} may hold any flags, and which ones is not known without running "
+             "the script (parallel.sh is not read); write them there, or leave it out"},
+            {training + "$EXTRA_ARGS", "$EXTRA_ARGS may hold"},
+            {training + degree_said + "$MODEL_PARALLEL_ARGS", "$MODEL_PARALLEL_ARGS may hold"},
+            {training + degree_said + "$(cat args.txt)", "$(cat args.txt) may hold"},
+            {launched + "$(cat args.txt)", "$(cat args.txt) may hold"},
+            {launched + "--seq-length 4096 --yaml-cfg args.yaml", "--yaml-cfg: says the layout"},
+            {training + "--yaml-cfg args.yaml", "--yaml-cfg: says the layout in a file of its own"},
+            {training + "--config-file args.yaml", "--config-file: says the layout in a file"}}) {
+    const std::string refusal = refusal_of([text = script] { script_read(text); });
+    INFO(script);
+    INFO(refusal);
+    CHECK(holds(refusal, word));
+  }
+}
+
+TEST_CASE("foreign scripts: words that may be none, and files beside, are noted") {
+  const std::string with_degree = training + degree_said;
+  using Rows = std::vector<std::pair<std::string, std::string>>;
+  for (const auto& [script, note] :
+       Rows{{with_degree + "$EXTRA_ARGS \"$@\"",
+             "flags that $EXTRA_ARGS, $@ may hold are not known"},
+            {training + "\"$@\"", "flags that $@ may hold are not known and not read"},
+            {with_degree + "${@:2}", "flags that ${@:2} may hold"},
+            {"source models/8b.sh\n" + with_degree + "${MODEL_ARGS[@]}", "${MODEL_ARGS[@]}"},
+            {"source models/8b.sh\n" + with_degree, "sources is not read: models/8b.sh"},
+            {". ./env.sh\n" + with_degree, "what the script sources is not read: ./env.sh"},
+            {with_degree + "--config-file x.yaml", "the file of --config-file is not read"},
+            {training + "--use-checkpoint-args", "what the checkpoint of --use-checkpoint-args"},
+            {with_degree + "--virtual-pipeline-model-parallel-size 2",
+             "--virtual-pipeline-model-parallel-size is not read"},
+            {with_degree + "--encoder-tensor-model-parallel-size 2",
+             "--encoder-tensor-model-parallel-size is not read"},
+            {with_degree + "--outer-dp-sharding-strategy optim",
+             "--outer-dp-sharding-strategy is not read"}}) {
+    INFO(script);
+    CHECK(has_note(script_read(script), note));
+  }
+  // Values of flags, of launchers and of lists; what is set; commands that make a shell ready.
+  for (const std::string& script : std::vector<std::string>{
+           with_degree + "--save $CHECKPOINT --rdzv-id $(date +%s) --load \"$(pwd)\"",
+           with_degree + "--data-path 0.5 $A 0.5 $B --exit-signal $SIG",
+           "torchrun $DISTRIBUTED_ARGS " + launched.substr(9) + batches_said + degree_said,
+           "torchrun --nproc-per-node 8 $HOSTS pretrain_gpt.py " + batches_said + degree_said,
+           "EXTRA=\n" + with_degree + "$EXTRA ${MORE:-} ${OTHER:+--bf16}",
+           "A=(--lr 1)\n" + with_degree + "${A[@]} $((1 + $N))",
+           "source /opt/venv/bin/activate\nsource ~/.bashrc\nmodule load x\n" + with_degree,
+           "DIR=`dirname $0`\ncd $DIR\n" + with_degree + "--save $DIR/x",
+           "[ \"${FP8:-0}\" = 1 ] && A=\"--fp8-format e4m3\"\nif false; then B=(--x); fi\n" +
+               with_degree + "$A ${B[@]}",
+           with_degree + "--outer-dp-sharding-strategy no_shard"}) {
+    INFO(script);
+    const ForeignLayout found = script_read(script);
+    CHECK_FALSE(has_note(found, "not read"));
+    CHECK(found.layout.tensor == 2);
+  }
+}
+
+TEST_CASE("foreign scripts: what backticks hold is one word") {
+  const auto size_in = [](const std::string& script) {
+    return FlatSettings::read("#!/bin/bash\n" + script, "f").find("size").value_or("nothing");
+  };
+  CHECK(size_in("A=`cat x`\nB=8\nrun --size $B") == "8");
+  CHECK(size_in("B=8\nrun --size $B --name `date +%s --utc` --y") == "8");
+  CHECK(size_in("B=8\nrun --size `nproc --all`") == "`nproc --all`");
+  CHECK(size_in("B=8\nrun --name \"`hostname -f` x\" --size $B") == "8");
+  CHECK(size_in("B=8\necho 'a ` b'\nrun --size $B\necho 'c ` d'") == "8");
+}
 
 TEST_CASE("foreign scripts: launchers of a shell, of a wrapper, and accelerate") {
   const std::string python = "python -u pretrain_gpt.py " + batches_said + degree_said;

@@ -15,6 +15,7 @@
 #include "study/layout/python_settings.h"
 #include "study/layout/setting_text.h"
 #include "study/layout/shell_script.h"
+#include "study/layout/shell_unread.h"
 #include "study/layout/table_settings.h"
 
 namespace sgdsim {
@@ -139,17 +140,18 @@ void FlatSettings::read_script(const std::string& text) {
     FlatSettings other;
     other.file_ = file_;
     other.line_ = one.line;
-    other.read_flags(one.words, script.variables);
+    other.read_flags(one.words, script);
     others_.push_back(std::move(other));
   }
-  read_flags(script.training.words, script.variables);
+  read_flags(script.training.words, script);
   line_ = script.training.line;
   end_line_ = script.end_line;
+  sourced_ = script.sourced;
 }
 
-void FlatSettings::read_flags(const std::vector<ShellWord>& words,
-                              const std::map<std::string, ShellWord>& variables) {
+void FlatSettings::read_flags(const std::vector<ShellWord>& words, const ShellScript& script) {
   for (const ShellWord& word : words) words_.push_back(word.text);
+  not_known_ = words_not_known(words, script.unset);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (!words[i].is_flag()) continue;
     ShellWord value = words[i];
@@ -168,7 +170,7 @@ void FlatSettings::read_flags(const std::vector<ShellWord>& words,
     set(name, value);
     lists_[name] = all;
   }
-  for (const auto& [name, value] : variables)
+  for (const auto& [name, value] : script.variables)
     if (std::isupper(static_cast<unsigned char>(name.front())) != 0) set(name, value);
 }
 

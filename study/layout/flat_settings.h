@@ -47,11 +47,13 @@ class FlatSettings {
   int line() const { return line_; }
   const std::vector<FlatSettings>& others() const { return others_; }
   int end_line() const { return end_line_; }
+  // Words of that command that may hold any flags, and files that the script sources.
+  const std::vector<ShellWord>& not_known() const { return not_known_; }
+  const std::vector<std::string>& sourced() const { return sourced_; }
 
  private:
   void read_script(const std::string& text);
-  void read_flags(const std::vector<ShellWord>& words,
-                  const std::map<std::string, ShellWord>& variables);
+  void read_flags(const std::vector<ShellWord>& words, const ShellScript& script);
   void read_arguments();
   void read_tables(const std::vector<TableSetting>& all);
   void resolve_references();
@@ -70,6 +72,8 @@ class FlatSettings {
   std::set<std::string> missing_;
   std::vector<std::string> words_;
   std::vector<FlatSettings> others_;
+  std::vector<ShellWord> not_known_;
+  std::vector<std::string> sourced_;
   int line_ = 0;
   int end_line_ = 0;
 };

@@ -2,6 +2,7 @@
 #include "study/layout/foreign_layout.h"
 
 #include "study/layout/foreign_reader.h"
+#include "study/layout/foreign_unread.h"
 
 namespace sgdsim {
 namespace {
@@ -107,6 +108,8 @@ ForeignLayout layout_of_flags(const FlatSettings& settings, const GpuCount& gpus
     return layout_of_megatron(settings, gpus, model);
   if (has_any(settings, {"TENSOR_MODEL_PARALLEL", "PIPELINE_MODEL_PARALLEL"}))
     return layout_of_mlperf(settings, gpus, model);
+  ForeignLayout none;
+  check_unread(settings, none);
   refuse_unknown(settings);
 }
 

@@ -3,6 +3,7 @@
 #include "study/layout/foreign_launch.h"
 #include "study/layout/foreign_shards.h"
 #include "study/layout/foreign_tuning.h"
+#include "study/layout/foreign_unread.h"
 #include "study/layout/megatron_reader.h"
 
 namespace sgdsim {
@@ -18,6 +19,7 @@ class FlagReader : public MegatronReader {
     is_swift_ = is_swift_launch(settings_.words());
     is_slime_ = settings_.has("actor-num-gpus-per-node");
     found_.program = is_swift_ ? "ms-swift" : is_slime_ ? "slime" : "Megatron-LM";
+    check_unread(settings_, found_);
     refuse({"hierarchical-context-parallel-sizes"});
     set_ranks();
     set_stages();
@@ -177,11 +179,11 @@ class FlagReader : public MegatronReader {
       if (!settings_.find_any(per_node)) continue;
       return is_asked(nodes) || is_asked(per_node) ? 0 : gpus_in_all(nodes, per_node);
     }
-    return processes_launched(settings_.words());
-  }
     const FlagNames in_all = {"num-processes"};
     if (is_accelerate(settings_.words()) && settings_.find_any(in_all))
       return is_asked(in_all) ? 0 : size(in_all);
+    return processes_launched(settings_.words());
+  }
 
   bool is_swift_ = false;
   bool is_slime_ = false;

@@ -7,6 +7,7 @@
 #include "sim/core/error.h"
 #include "study/layout/setting_text.h"
 #include "study/layout/shell_arithmetic.h"
+#include "study/layout/shell_unread.h"
 
 namespace sgdsim {
 namespace {
@@ -84,7 +85,7 @@ bool ShellReader::assign() {
     if (token.text.size() > target->from)
       ends = {!is_blank(token.text[target->from]), is_blank(token.text.back())};
   }
-  if (mode_ == Mode::skip) return true;
+  if (mode_ == Mode::skip) return passed_.insert(target->name), true;
   if (target->place && target->is_more)
     forget_value(target->name, token.line);
   else if (target->place)
@@ -215,6 +216,14 @@ ShellText ShellReader::text_for_eval(const ShellList& words, int line) {
 
 void ShellReader::forget_stand_ins(std::size_t before) {
   while (unsure_words_ > before) variables_.all.erase(unsure_name(--unsure_words_));
+}
+
+void ShellReader::keep_source(std::size_t begin) {
+  const ShellList words = words_from(begin);
+  if (words.size() < 2 || (words[0].text != "source" && words[0].text != ".")) return;
+  const std::string& file = words[1].text;
+  const bool is_there = std::find(sourced_.begin(), sourced_.end(), file) != sourced_.end();
+  if (!is_there && !sets_up_shell(file)) sourced_.push_back(file);
 }
 
 void ShellReader::bind_given() {

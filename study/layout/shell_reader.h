@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 
@@ -78,6 +79,8 @@ class ShellReader : public ShellBuiltins {
   // than words may change what is run.
   ShellText text_for_eval(const ShellList& words, int line);
   void forget_stand_ins(std::size_t before);
+  // Of "source FILE", where the words from `begin` on are that.
+  void keep_source(std::size_t begin);
 
   // "$1", "$#" and "$@" of a function; of the script itself, which nobody gives arguments, those
   // of "set --".
@@ -95,10 +98,12 @@ class ShellReader : public ShellBuiltins {
   std::vector<Kept> locals_;  // what they stand before
   bool is_cut_ = false;       // flags stand behind an exit
   int exit_line_ = 0;
-  std::size_t unsure_words_ = 0;  // of texts for eval
-  int call_line_ = 0;             // where the outermost function is called
-  Mode rest_ = Mode::run;         // of what stands behind an exit, or a return in its function
-  Mode exit_ = Mode::run;         // behind an exit
+  std::vector<std::string> sourced_;  // files that are not read
+  std::set<std::string> passed_;      // variables that are set where it does not get to
+  std::size_t unsure_words_ = 0;      // of texts for eval
+  int call_line_ = 0;                 // where the outermost function is called
+  Mode rest_ = Mode::run;             // of what stands behind an exit, or a return in its function
+  Mode exit_ = Mode::run;             // behind an exit
 };
 
 }  // namespace sgdsim

@@ -36,7 +36,8 @@ class Script : public ShellReader {
   ShellScript take() {
     for (const auto& [name, word] : for_programs_) variables_.all.insert({name, word});
     auto all = commands_that_count(words_, assigned_, file_);
-    ShellScript script{std::move(all.front()), {}, std::move(variables_.all)};
+    std::erase_if(passed_, [&](const std::string& name) { return variables_.all.contains(name); });
+    ShellScript script{std::move(all.front()), {}, std::move(variables_.all), sourced_, passed_};
     script.others.assign(std::make_move_iterator(all.begin() + 1),
                          std::make_move_iterator(all.end()));
     if (exit_ == Mode::skip && is_cut_) script.end_line = exit_line_;
@@ -381,6 +382,7 @@ class Script : public ShellReader {
     for (const std::string& file : files_run(command))
       if (const auto found = files_.find(file); found != files_.end())
         return run_apart(found->second, begin);
+    keep_source(begin);
   }
   // In place of the command whose words begin there.
   void run_apart(const ShellText& text, std::size_t begin) {
@@ -389,8 +391,8 @@ class Script : public ShellReader {
     const Outside before = outside();
     const auto functions = std::exchange(functions_, {});
     run_text(text);
-    functions_ = functions;
     put_before(words_, begin, launch);
+    functions_ = functions;
     back_to(before);
   }
   void run_text(const ShellText& text) {

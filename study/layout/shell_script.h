@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,9 @@ struct ShellScript {
   ShellCommand training;
   std::vector<ShellCommand> others;  // that have other flags, and may train, too
   std::map<std::string, ShellWord> variables;
-  int end_line = 0;  // of an exit in front of commands with flags; 0: none
+  std::vector<std::string> sourced = {};  // files that are not read
+  std::set<std::string> unset = {};       // variables that it sets only where it does not get to
+  int end_line = 0;                       // of an exit in front of commands with flags; 0: none
 };
 
 // InputError names the file.

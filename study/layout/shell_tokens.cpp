@@ -26,7 +26,7 @@ class Tokens {
     const char c = text_[at_];
     if (c == '\\' && at_ + 1 < text_.size()) return escape();
     if (c == '"' || c == '\'') return is_quote(c) ? quote(c) : add(c);
-    if (c == '$') return dollar();
+    if (c == '$' || c == '`') return dollar();
     if (c == '#' && !is_word_) return comment();
     if (c == '<' && !is_line_ && !is_sum_ && text_.compare(at_, 2, "<<") == 0 && !is_merge())
       return here();
@@ -89,7 +89,7 @@ class Tokens {
         ++line_;
         word_.text += ' ';
         ++at_;
-      } else if (text_[at_] == '$') {
+      } else if (text_[at_] == '$' || (text_[at_] == '`' && mark == '"')) {
         dollar();
       } else {
         add(text_[at_]);
@@ -172,10 +172,18 @@ class Tokens {
   std::vector<ShellToken> all_;
 };
 
+// Of "`cat FILE`" in one line; "```" of a text around a script is none.
+std::size_t behind_mark(const std::string& text, std::size_t at, std::size_t longest) {
+  const std::size_t end = text.find_first_of("`\n", at + 1);
+  const bool is_closed = end != std::string::npos && text[end] == '`' && end - at < longest;
+  return is_closed && end > at + 1 ? end + 1 : at;
+}
+
 }  // namespace
 
 std::size_t behind_dollar(const std::string& text, std::size_t at) {
   constexpr std::size_t longest = 500;
+  if (text[at] == '`') return behind_mark(text, at, longest);
   if (at + 1 >= text.size() || (text[at + 1] != '{' && text[at + 1] != '(')) return at;
   const char open = text[at + 1];
   const char close = open == '{' ? '}' : ')';

@@ -20,7 +20,7 @@ struct ShellToken {
 
 // `line`: the number of the first.
 std::vector<ShellToken> shell_tokens(const std::string& text, int line = 1);
-// Behind "${...}", "$(...)" or "$((...))" that begins here; as it is where none does.
+// Behind "${...}", "$(...)", "$((...))" or "`...`" that begins here; as it is where none does.
 std::size_t behind_dollar(const std::string& text, std::size_t at);
 
 }  // namespace sgdsim

@@ -81,7 +81,8 @@ ShellList split_words(const std::string& text, int line, bool may_differ) {
     if (!is_blank && !is_word) all.push_back({"", line, may_differ});
     is_word = !is_blank;
     if (text[at] == '\n') ++line;
-    const std::size_t end = text[at] == '$' ? std::max(at + 1, behind_dollar(text, at)) : at + 1;
+    const std::size_t end =
+        text[at] == '$' || text[at] == '`' ? std::max(at + 1, behind_dollar(text, at)) : at + 1;
     if (is_word) all.back().text += text.substr(at, end - at);
     at = end;
   }
