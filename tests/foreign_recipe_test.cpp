@@ -274,6 +274,16 @@ peft:
   CHECK(words_of("step_scheduler:\n  local_batch_size: 2\ndistributed:\n  _target_: "
                  "nemo_automodel.components.distributed.ddp.DDPManager\n",
                  "", 8) == "dp8 mbs2 zero0");
+  // Packed sequences, or those of the data.
+  const auto sequence = [&](const std::string& more) {
+    return of_recipe(start + more, "", 8).sequence.value_or(0);
+  };
+  CHECK(sequence("") == 0);
+  CHECK(sequence("dataset:\n  seq_length: 2048\n") == 2048);
+  CHECK(sequence("packed_sequence:\n  packed_sequence_size: 4096\n"
+                 "dataset:\n  seq_length: 2048\n") == 4096);
+  CHECK(sequence("packed_sequence:\n  packed_sequence_size: 0\ndataset:\n  seq_length: 2048\n") ==
+        2048);
   const std::string refusal = refusal_of(
       [&] { of_recipe(start + "  pp_size: 2\n  pipeline:\n    pp_schedule: dualpipev\n", "", 8); });
   CHECK(refusal.find("unknown schedule \"dualpipev\"") != std::string::npos);

@@ -70,17 +70,19 @@ TEST_CASE("foreign tuning: axolotl") {
   CHECK(has_note(tuned(base + "deepspeed: x/zero3_bf16.json\n"), "is taken to be zero3"));
   CHECK(has_note(tuned(base + "optimizer: paged_adamw_8bit\n"), "optimizer is not taken over"));
   // 4 x 2 replicas of two ranks are 16 GPUs, and 32 others.
-  check_refused({{fsdp + "true\ntensor_parallel_size: 2\ndp_shard_size: 4\n",
-                  "f: line 8: dp_shard_size: with 4 replicas there are 8 GPUs, but --gpus is 16"},
-                 {base + "fsdp: [hybrid_shard]\n", "say it with dp_replicate_size"},
-                 {base + "fsdp_config:\n  offload_params: true\n", "is not modelled"},
-                 {base + "deepspeed: zero3_bf16_cpuoffload_all.json\n", "a file that is not read"},
-                 {base + "gradient_checkpointing: offload\n", "the host keeps so are not modelled"},
-                 {lora + "lora\nload_in_8bit: true\n", "load_in_8bit: is not modelled"},
-                 {lora + "lora\npeft_use_dora: true\n", "peft_use_dora: is not modelled"},
-                 {lora + "lora\nlora_target_modules: [q_proj, v_proj]\n",
-                  "adapters of some matrices of attention"}},
-                16);
+  check_refused(
+      {{fsdp + "true\ntensor_parallel_size: 2\ndp_shard_size: 4\n",
+        "f: line 8: dp_shard_size: with 4 replicas there are 8 GPUs, but --gpus is 16"},
+       {base + "fsdp: [hybrid_shard]\n", "say it with dp_replicate_size"},
+       {base + "fsdp_config:\n  offload_params: true\n", "is not modelled"},
+       {base + "deepspeed: zero3_bf16_cpuoffload_all.json\n", "by its name the host keeps"},
+       {base + "deepspeed: other.json\n", "its name does not say a stage of ZeRO"},
+       {base + "gradient_checkpointing: offload\n", "the host keeps so are not modelled"},
+       {lora + "lora\nload_in_8bit: true\n", "load_in_8bit: is not modelled"},
+       {lora + "lora\npeft_use_dora: true\n", "peft_use_dora: is not modelled"},
+       {lora + "lora\nlora_target_modules: [q_proj, v_proj]\n",
+        "adapters of some matrices of attention"}},
+      16);
 }
 
 TEST_CASE("foreign tuning: LLaMA-Factory, with degrees of Megatron's") {
@@ -162,8 +164,6 @@ TEST_CASE("foreign tuning: litgpt and nanotron") {
                {lit + "64\ncheckpoint_dir: x\n", "dp16 mbs4 ga8 zero3 recompute=full"}},
               16);
   check_tuned({{lit + model + "num_nodes: 2\ndevices: 4\n", "dp8 mbs4 ga16 zero3 hsdp2"}}, 0);
-  CHECK(tuned(lit + model).sequence == 1024);
-  CHECK(tuned(lit + "64\ncheckpoint_dir: x\n").sequence == 64);
   // "auto" are those of a node.
   const auto on_nodes = [&](const std::string& nodes, int64_t of_node) {
     return foreign_layout(FlatSettings::read(lit + model + "devices: auto\n" + nodes, "f"),
@@ -175,6 +175,8 @@ TEST_CASE("foreign tuning: litgpt and nanotron") {
   CHECK(has_note(on_nodes("num_nodes: 2\n", 8), "the 8 GPUs of a node of the cluster, on 2 nodes"));
   CHECK(
       holds(refusal_of([&] { on_nodes("num_nodes: 2\n", 0); }), "devices: is auto, and how many"));
+  CHECK(tuned(lit + model).sequence == 1024);
+  CHECK(tuned(lit + "64\ncheckpoint_dir: x\n").sequence == 64);
   CHECK(has_note(tuned(lit + model), "num_nodes is not said"));
   const std::string nano =
       "parallelism:\n  dp: 4\n  tp: 2\n  pp: 2\n  tp_mode: REDUCE_SCATTER\n  pp_engine: afab\n"

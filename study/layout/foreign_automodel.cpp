@@ -39,10 +39,17 @@ class AutomodelReader : public ForeignReader {
       found_.notes.emplace_back(
           "gradients are taken to be reduced in every micro-batch (defer_fsdp_grad_sync: false)");
     read_adapters(settings_, adapters_of_nemo(), found_);
+    set_sequence();
     return found_;
   }
 
  private:
+  // Of packed sequences where there are some; 0: none.
+  void set_sequence() {
+    const auto packed = whole({"packed_sequence.packed_sequence_size"}, 0);
+    const bool is_packed = packed.value_or(0) > 0;
+    found_.sequence = is_packed ? packed : whole({"dataset.seq_length", "dataset.seq_len"});
+  }
   static bool is_none(const std::string& value) { return value == "none" || value == "-1"; }
   int64_t size_of(const std::string& name) {
     const AutoNames names = {"distributed." + name};

@@ -75,8 +75,12 @@ class AxolotlReader : public ForeignReader {
     const std::string file = *settings_.find(name);
     const std::size_t zero = file.find("zero");
     const char stage = zero + 4 < file.size() ? file[zero + 4] : ' ';
-    if (zero == std::string::npos || stage < '1' || stage > '3' ||
-        file.find("offload") != std::string::npos)
+    if (file.find("offload") != std::string::npos)
+      settings_.fail(name,
+                     "is a file that is not read, and by its name the host keeps weights or states "
+                     "of the optimizer; weights there are not modelled, and the states are, as "
+                     "--layout \"dp8 zero3 ga4 offload=optimizer\"");
+    if (zero == std::string::npos || stage < '1' || stage > '3')
       settings_.fail(name,
                      "is a file that is not read, and its name does not say a stage of ZeRO; "
                      "say the layout in words, as --layout \"dp8 zero3 ga4\"");
