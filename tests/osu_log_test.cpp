@@ -36,6 +36,16 @@ TEST_CASE("measurements: tests of OSU that measure other things are series of th
         }).find("does not say which operation") != std::string::npos);
 }
 
+TEST_CASE("measurements: rows of OSU with wrong results are dropped") {
+  const Measurement read = read_measurement(
+      text_of("# OSU MPI Allreduce Latency Test v7.3\n# Datatype: MPI_INT.\n"
+              "# Size Avg Latency(us) Validation\n4 1.50 Pass\n8 1.60 Fail\n16 1.70 Pass\n",
+              8));
+  REQUIRE(read.series.size() == 1);
+  CHECK(read.series[0].points.size() == 2);
+  CHECK(has_note(read, "1 line dropped: its results are wrong (Fail) (line 5)"));
+}
+
 // Of a host's memory and of a GPU's, which are different links.
 TEST_CASE("measurements: tests of OSU in different memory are series of their own") {
   const std::string cuda = "# OSU MPI-CUDA Latency Test v7.5\n";

@@ -129,11 +129,13 @@ class OsuReader {
     if (std::string buffers = buffers_in(words_); !buffers.empty())
       shell_buffers_ = std::move(buffers);
     split_at_commas();
+    if (is_wrong()) return wrong_.add(lines.number());
     if (!row(lines)) dropped_.add(lines.number());
   }
 
   Measurement finish() {
     dropped_.tell("neither a comment nor a row", measurement_.notes);
+    wrong_.tell("its results are wrong (Fail)", measurement_.notes);
     timeless_.tell(no_time_known, measurement_.notes);
     if (!doubtful_.empty() && !surely_ranks_)
       throw InputError(text_.file, "\"" + doubtful_ +
@@ -170,6 +172,13 @@ class OsuReader {
       return word.find(')') != std::string_view::npos;
     };
     time_column_ = 1 + static_cast<std::size_t>(std::count_if(words_.begin(), pure, ends));
+  }
+
+  // With validation (-c) the last column says "Pass" or "Fail".
+  bool is_wrong() const {
+    const char first = words_.empty() ? ' ' : words_.front().front();
+    const auto fails = [](std::string_view word) { return lower(word) == "fail"; };
+    return first >= '0' && first <= '9' && std::any_of(words_.begin(), words_.end(), fails);
   }
 
   // "8,1024 101.9" keeps its comma: the number of ranks stands before it. Under such rows "8,1024"
@@ -258,6 +267,7 @@ class OsuReader {
   bool surely_ranks_ = false;  // "8,1024" is no size
   std::string doubtful_;       // "8,192"
   DroppedLines dropped_;
+  DroppedLines wrong_;
   DroppedLines timeless_;
   int64_t unknown_ = 0;
   std::string unknown_title_;
