@@ -57,6 +57,19 @@ TEST_CASE("training log: steps of every kind of line") {
   CHECK(notes(rates, "global_batch_size / samples_per_second"));
 }
 
+// Three digits and a letter, as of a second and more.
+TEST_CASE("training log: nanotron's numbers") {
+  const auto line = [](const std::string& iteration, const std::string& ms) {
+    return "01/01/2025 10:00:00 [INFO|DP=0|PP=0|TP=0|ip-1]: iteration: " + iteration +
+           " / 100 | consumed_tokens: 4.19M | elapsed_time_per_iteration_ms: " + ms +
+           " | tokens_per_sec: 2M | global_batch_size: 512 | lm_loss: 10 | lr: 3e-4\n";
+  };
+  const StepRun run = training_run(line("1", "990") + line("2", "1.05K") + line("3", "12K"));
+  CHECK(run.steps == std::vector<Duration>{Duration::ms(990), Duration::ms(1050), Duration::s(12)});
+  CHECK(run.global_batch == 512);
+  CHECK(notes(training_run(line("1", "990") + line("2", "K")), "1 line dropped: no time above 0"));
+}
+
 // Megatron-LM divides by the steps since its last line: 1, 99 and 100 of them; 60 + 99 + 200 s.
 TEST_CASE("training log: means count as often as the steps that they are of") {
   const StepRun run =

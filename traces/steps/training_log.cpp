@@ -32,6 +32,15 @@ std::string_view unit_of(std::string_view word) {
   return word.substr(std::min(word.find_first_not_of("0123456789.eE+-"), word.size()));
 }
 
+// nanotron prints three digits: "1.05K".
+std::optional<double> number_with_letter(std::string_view word) {
+  const std::size_t letter =
+      word.empty() ? std::string_view::npos : std::string_view("KMG").find(word.back());
+  if (letter == std::string_view::npos) return number_word(word);
+  const auto number = number_word(word.substr(0, word.size() - 1));
+  return number ? std::optional(*number * std::pow(1e3, static_cast<double>(letter + 1))) : number;
+}
+
 // The one whole number that a product or a quotient may be whose parts were rounded.
 std::optional<int64_t> only_whole(double low, double high) {
   const double whole = std::ceil(low);
@@ -228,7 +237,7 @@ std::optional<double> TrainingLogReader::seconds_in(std::string_view line, std::
       return seconds;
     }
     case TimeUnit::milliseconds:
-      return number_word(word).value_or(none * 1e3) / 1e3;
+      return number_with_letter(word).value_or(none * 1e3) / 1e3;
     case TimeUnit::as_written: {
       const std::string_view unit = unit_of(word);
       const double number = number_word(word.substr(0, word.size() - unit.size())).value_or(none);
