@@ -64,6 +64,10 @@ TEST_CASE("foreign scripts: words that may be none, and files beside, are noted"
             {with_degree + "${@:2}", "flags that ${@:2} may hold"},
             {"source models/8b.sh\n" + with_degree + "${MODEL_ARGS[@]}", "${MODEL_ARGS[@]}"},
             {"source models/8b.sh\n" + with_degree, "sources is not read: models/8b.sh"},
+            {"D=\"$(cd -- \"$(dirname -- \"${BASH_SOURCE[0]}\")\" &>/dev/null && pwd)\"\n"
+             "source \"${D}/models/8b.sh\"\n" +
+                 with_degree,
+             "&& pwd)/models/8b.sh"},
             {". ./env.sh\n" + with_degree, "what the script sources is not read: ./env.sh"},
             {with_degree + "--config-file x.yaml", "the file of --config-file is not read"},
             {training + "--use-checkpoint-args", "what the checkpoint of --use-checkpoint-args"},

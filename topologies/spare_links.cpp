@@ -33,7 +33,11 @@ class Detours {
            (!gone.both_ways || leads(gone.to, gone.from, connection));
   }
 
+  bool is_tired() const { return looked_at_ > most_looked_at; }
+
  private:
+  // Of vertices. A machine of which that is not all of it is made of equal parts by a shape.
+  static constexpr std::size_t most_looked_at = 100'000'000;
   static constexpr int nowhere = -1;
   static constexpr int none = -1;
   struct Hop {
@@ -67,6 +71,7 @@ class Detours {
         if (hop.to == to) return queue_.size();
       }
     }
+    looked_at_ += queue_.size();
     return queue_.size();
   }
   bool leads(int from, int to, int without) {
@@ -85,6 +90,7 @@ class Detours {
   std::vector<uint32_t> seen_;  // by the search of this number
   uint32_t search_ = 0;
   std::vector<int> queue_;
+  std::size_t looked_at_ = 0;
 };
 
 }  // namespace
@@ -93,7 +99,7 @@ std::optional<int> first_spare(const Graph& graph, const std::string& link_class
   std::optional<int> first;
   Detours detours(graph);
   const int count = static_cast<int>(graph.connections().size());
-  for (int c = 0; c < count; ++c) {
+  for (int c = 0; c < count && !detours.is_tired(); ++c) {
     if (graph.connections()[at(c)].link_class != link_class) continue;
     if (!detours.is_spare(c)) return std::nullopt;
     if (!first) first = c;

@@ -24,9 +24,15 @@ bool says_degree(const FlatSettings& settings) {
                             "moe-expert-parallel-size", "ds-sequence-parallel-size"});
 }
 
+// Of a long path the end, which tells it from others.
+std::string short_of(const std::string& word) {
+  constexpr std::size_t most = 60;
+  return word.size() <= most ? word : "..." + word.substr(word.size() - most);
+}
+
 std::string listed_words(const std::vector<std::string>& all) {
   std::string text;
-  for (std::size_t i = 0; i < all.size(); ++i) text += (i == 0 ? "" : ", ") + all[i].substr(0, 60);
+  for (std::size_t i = 0; i < all.size(); ++i) text += (i == 0 ? "" : ", ") + short_of(all[i]);
   return text;
 }
 

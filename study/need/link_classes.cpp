@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "sim/core/error.h"
 #include "sim/core/whole_number.h"
 #include "topologies/spare_links.h"
 
@@ -117,7 +118,11 @@ std::optional<OneGone> with_one_gone(const Json& cluster, const std::string& nam
 std::optional<SpareLink> spare_link(const ClusterFile& cluster, const LinkClass& kind) {
   const std::string name =
       kind.name.starts_with(listed) ? kind.name.substr(listed.size()) : kind.name;
-  const std::optional<int> first = first_spare(cluster.graph(), name);
+  std::optional<int> first;
+  try {
+    first = first_spare(cluster.graph(), name);
+  } catch (const InputError&) {  // too many links for a graph
+  }
   if (!first) return {};
   return SpareLink{"one " + kind.says, {way_number(*first, false), way_number(*first, true)}};
 }
