@@ -60,23 +60,24 @@ class Detours {
     ++search_;
     queue_.assign(1, from);
     seen_[at(from)] = search_;
-    for (std::size_t next = 0; next < queue_.size(); ++next) {
-      const int vertex = queue_[next];
-      if (vertex != from && !graph_.vertices()[at(vertex)].forwards) continue;
-      for (std::size_t h = firsts_[at(vertex)]; h < firsts_[at(vertex) + 1]; ++h) {
-        const Hop& hop = hops_[h];
-        if (hop.connection == without || seen_[at(hop.to)] == search_) continue;
-        seen_[at(hop.to)] = search_;
-        queue_.push_back(hop.to);
-        if (hop.to == to) return queue_.size();
-      }
-    }
+    for (std::size_t next = 0; next < queue_.size() && !has_seen(to); ++next)
+      visit(queue_[next], from, without);
     looked_at_ += queue_.size();
     return queue_.size();
   }
+  void visit(int vertex, int from, int without) {
+    if (vertex != from && !graph_.vertices()[at(vertex)].forwards) return;
+    for (std::size_t h = firsts_[at(vertex)]; h < firsts_[at(vertex) + 1]; ++h) {
+      const Hop& hop = hops_[h];
+      if (hop.connection == without || seen_[at(hop.to)] == search_) continue;
+      seen_[at(hop.to)] = search_;
+      queue_.push_back(hop.to);
+    }
+  }
+  bool has_seen(int vertex) const { return vertex != nowhere && seen_[at(vertex)] == search_; }
   bool leads(int from, int to, int without) {
     count_from(from, to, without);
-    return seen_[at(to)] == search_;
+    return has_seen(to);
   }
   bool reaches_the_same(int from, int without) {
     if (firsts_[at(from) + 1] - firsts_[at(from)] < 2) return false;
