@@ -1,6 +1,7 @@
 // Routes that are looked for from both ends are those of a search of the whole graph.
 #include "topologies/route_search.h"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -120,6 +121,24 @@ TEST_CASE("routes: looked for from both ends, of 500 random graphs") {
     INFO("graph ", i);
     check_pairs(graph, closed);
   }
+}
+
+TEST_CASE("few or bits: a set, however many it has") {
+  constexpr std::size_t limit = 300;
+  Random random(7);
+  FewOrBits some(limit);
+  std::vector<bool> all(limit);
+  CHECK(some.is_few());
+  for (int i = 0; i < 200; ++i) {
+    const auto number = static_cast<std::size_t>(random.below(limit));
+    some.insert(number);
+    all[number] = true;
+    for (std::size_t n = 0; n < limit; ++n) REQUIRE(some.contains(n) == all[n]);
+    if (some.is_few())
+      CHECK(some.few().size() ==
+            static_cast<std::size_t>(std::count(all.begin(), all.end(), true)));
+  }
+  CHECK_FALSE(some.is_few());
 }
 
 }  // namespace sgdsim

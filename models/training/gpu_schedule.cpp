@@ -145,10 +145,13 @@ GpuSchedule gpu_schedule(const TrainingStep& step, const Cluster& cluster, Group
   return all.take();
 }
 
-GpuCuts gpu_cuts(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
-                 int64_t stage) {
+std::vector<GpuCuts> gpu_cuts(const TrainingStep& step, const Cluster& cluster,
+                              GroupTimes& groups) {
   const GpuScheduleOptions options;
-  return ScheduleWriter(step, cluster, groups, options).cuts(stage);
+  ScheduleWriter writer(step, cluster, groups, options);
+  std::vector<GpuCuts> cuts;
+  for (int64_t stage = 0; stage < step.layout.pipeline; ++stage) cuts.push_back(writer.cuts(stage));
+  return cuts;
 }
 
 }  // namespace sgdsim

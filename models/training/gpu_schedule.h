@@ -33,9 +33,8 @@ struct GpuCuts {
   uint32_t passes = 0;    // of which the first pass is none
   uint32_t exchange = 0;  // of which nothing is with other replicas, but for gathers before passes
 };
-// Of a layout with one chunk a stage, and zero0 or zero1.
-GpuCuts gpu_cuts(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
-                 int64_t stage);
+// Of each stage of a layout with one chunk a stage, and zero0 or zero1.
+std::vector<GpuCuts> gpu_cuts(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups);
 
 // What GPUs have done already, which is not written again.
 struct GpuBegun {

@@ -193,11 +193,8 @@ bool are_apart(const AlikeStep& alike, const TrainingStep& step, const Cluster& 
                GroupTimes& groups, Resources& wires, const GpuSchedule& rest,
                const Replayed& replayed) {
   if (!are_rings(alike.gpus.schedule)) return false;
-  std::vector<GpuCuts> cuts;
-  for (int64_t stage = 0; stage < step.layout.pipeline; ++stage)
-    cuts.push_back(gpu_cuts(step, cluster, groups, stage));
   WireTimes times(wires);
-  add_alike(alike, step, cluster, cuts, times);
+  add_alike(alike, step, cluster, gpu_cuts(step, cluster, groups), times);
   add_rest(rest, replayed, times);
   return times.are_apart();
 }
