@@ -47,8 +47,9 @@ TEST_CASE("foreign scripts: words that may hold any flags are refused") {
             {launched + "--seq-length 4096 --yaml-cfg args.yaml", "--yaml-cfg: says the layout"},
             {training + "--yaml-cfg args.yaml", "--yaml-cfg: says the layout in a file of its own"},
             {training + "--config-file args.yaml", "--config-file: says the layout in a file"}}) {
-    const std::string refusal = refusal_of([text = script] { script_read(text); });
-    INFO(script);
+    const std::string text = script;
+    const std::string refusal = refusal_of([&text] { script_read(text); });
+    INFO(text);
     INFO(refusal);
     CHECK(holds(refusal, word));
   }
@@ -77,8 +78,9 @@ TEST_CASE("foreign scripts: words that may be none, and files beside, are noted"
              "--encoder-tensor-model-parallel-size is not read"},
             {with_degree + "--outer-dp-sharding-strategy optim",
              "--outer-dp-sharding-strategy is not read"}}) {
-    INFO(script);
-    CHECK(has_note(script_read(script), note));
+    const std::string text = script;
+    INFO(text);
+    CHECK(has_note(script_read(text), note));
   }
   // Values of flags, of launchers and of lists; what is set; commands that make a shell ready.
   for (const std::string& script : std::vector<std::string>{
