@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,13 @@ class Carrier {
     uint32_t message = 0;
     double delivered = 1;  // of what has arrived, for those who accept that something is lost
   };
+  // How far a message is that has its way to itself.
+  struct Underway {
+    Time since;          // or from when on, its bytes flow
+    double left_ps = 0;  // then
+    Time leaves = {};
+    Time there = {};
+  };
 
   Carrier() = default;
   Carrier(const Carrier&) = delete;
@@ -44,12 +52,16 @@ class Carrier {
 
   // Returns the number by which events speak of the message, until it has arrived.
   virtual uint32_t send(const Parcel& parcel, Time now) = 0;
-  // The same of what was sent before now, has had its way to itself since, and is not there yet.
-  // Flows only.
-  virtual uint32_t send_begun(const Parcel& parcel, Time, Time now) {
+  // The same of what was sent before now, and is not there yet. Flows only.
+  virtual uint32_t send_begun(const Parcel& parcel, const Underway&, Time now) {
     assert(false);
     return send(parcel, now);
   }
+  // Of a message that is not there yet, once this moment is settled; null: it shares its way, or
+  // something happens to it at this moment.
+  virtual std::optional<Underway> underway(uint32_t, Time) const { return std::nullopt; }
+  // Its number is free, and it has carried nothing, unless it has left. Flows only.
+  virtual void forget(uint32_t) { assert(false); }
   // How long after it is sent its first bytes are there, where nothing is in its way.
   virtual Duration first_bytes(const Leg& leg) const = 0;
   // How long after it is sent the receiver of a message that waits for it knows of it; and then the

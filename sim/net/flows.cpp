@@ -82,37 +82,20 @@ uint32_t Flows::send(const Parcel& parcel, Time now) {
   return message;
 }
 
-uint32_t Flows::send_begun(const Parcel& parcel, Time began, Time now) {
-  const uint32_t message = add(parcel);
-  const Time starts = began + waits_before(message);
-  if (starts >= now) {
-    plan(begins, message, starts);
-    return message;
-  }
-  Flow& it = flow(message);
-  const Time leaves = starts + it.what.leg.transit;
-  if (leaves <= now) {
-    it.is_free = true;
-    plan(arrives, message, leaves + it.what.leg.flight);
-    return message;
-  }
-  begin(message, starts);
-  if (!it.is_flowing) return message;
-  it.progress.change(1, starts);
-  it.ends = leaves;
-  queue_end(message, leaves);
-  return message;
-}
-
 Duration Flows::waits_before(uint32_t message) {
   const Leg& leg = flow(message).what.leg;
   return pays_first() ? leg.agreed + leg.flight : leg.agreed;
 }
 
+void Flows::begin_at(uint32_t message, Time when) {
+  flow(message).ends = when;
+  plan(begins, message, when);
+}
+
 void Flows::start(uint32_t message, Time now) {
   const Duration waits = waits_before(message);
   if (waits > Duration())
-    plan(begins, message, now + waits);
+    begin_at(message, now + waits);
   else
     begin(message, now);
 }
@@ -165,7 +148,7 @@ void Flows::join_queue(uint32_t message, Time now) {
 void Flows::want(uint32_t message, Time now) {
   const Parcel& what = flow(message).what;
   const Duration told = what.agrees_with_receiver ? what.leg.word() : Duration();
-  plan(begins, message, now + (waits_before(message) - told));
+  begin_at(message, now + (waits_before(message) - told));
 }
 
 void Flows::fetch(const Event& next) const {
@@ -193,6 +176,7 @@ Flows::News Flows::follow(Kind kind, uint32_t message, bool is_old, Time now) {
   Flow& it = flow(message);
   switch (kind) {
     case begins:
+      if (is_old) return News::nothing;
       if (is_half(it))
         join_queue(message, now);
       else
@@ -208,6 +192,7 @@ Flows::News Flows::follow(Kind kind, uint32_t message, bool is_old, Time now) {
     case leaves:
       return is_over(message, now) ? leave(message, now) : News::nothing;
     case arrives:
+      if (is_old) return News::nothing;
       free_number(message);
       return News::arrived;
     default:
@@ -220,6 +205,11 @@ void Flows::free_number(uint32_t message) {
   if (is_half(flow(message))) unused_.push_back(flow(message).half);
 }
 
+void Flows::arrive_at(uint32_t message, Time when) {
+  flow(message).arrives = when;
+  plan(arrives, message, when);
+}
+
 Flows::News Flows::leave(uint32_t message, Time now) {
   end(message, now);
   Flow& it = flow(message);
@@ -227,10 +217,11 @@ Flows::News Flows::leave(uint32_t message, Time now) {
     end_half(message, now);
     return News::nothing;
   }
+  it.has_left = true;
   if (it.is_there)
     arrived_ = message;
   else
-    plan(arrives, message, now + it.what.leg.flight);
+    arrive_at(message, now + it.what.leg.flight);
   if (!of_pairs_.empty()) start_next_of_pair(message, now);
   if (it.is_free) return it.is_there ? News::arrived : News::nothing;
   it.is_free = true;
@@ -240,6 +231,7 @@ Flows::News Flows::leave(uint32_t message, Time now) {
 void Flows::begin(uint32_t message, Time now) {
   Flow& it = flow(message);
   it.progress.since = now;
+  it.has_begun = true;
   if (it.part == Part::leaves) {
     flow(it.half).arrives = now + it.what.leg.flight + it.what.leg.transit;
     plan(begins, it.half, now + it.what.leg.flight);

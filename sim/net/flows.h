@@ -42,8 +42,11 @@ class Flows final : public Carrier {
   Flows(Resources& resources, const Options& options, Agenda& agenda);
 
   uint32_t send(const Parcel& parcel, Time now) override;
-  // Without buffers, and of what does not wait for its receiver.
-  uint32_t send_begun(const Parcel& parcel, Time began, Time now) override;
+  // Without buffers, and of what does not wait for its receiver; so the next two, which take one
+  // way only.
+  uint32_t send_begun(const Parcel& parcel, const Underway& how, Time now) override;
+  std::optional<Underway> underway(uint32_t message, Time now) const override;
+  void forget(uint32_t message) override;
   Duration first_bytes(const Leg& leg) const override {
     return pays_first() ? Duration() : leg.flight;
   }
@@ -79,19 +82,20 @@ class Flows final : public Carrier {
     FlowProgress progress;
     double kept_ps = 0;          // the sender is free when no more than this is left
     double alone_B_per_ps = 0;   // if it shares nothing, and wires are as they are at first
-    Time ends;                   // at that rate
+    Time ends;                   // at that rate; before it has begun: when it does
     Time queued = Time::last();  // when to look whether it ends: no later than that
     uint32_t version = 0;
     Part part = Part::whole;
     bool is_shared : 1 = true;  // else it only takes time
+    bool has_begun : 1 = false;
     bool is_flowing : 1 = false;
     bool is_free : 1 = false;  // the sender is
     bool is_in_heap : 1 = false;
     bool is_there : 1 = false;  // when its bytes have left
     Parcel what;
-    Time arrives;           // not before
+    Time arrives;           // not before; known when it has left
     uint32_t half = 0;      // the other one
-    bool has_left = false;  // that one
+    bool has_left = false;  // its bytes, or this half
   };
   static_assert(offsetof(Flow, what) == 64);
   // Whole messages at a port that have not begun, behind one that has.
@@ -117,6 +121,8 @@ class Flows final : public Carrier {
   void start(uint32_t message, Time now);
   void start_next_of_pair(uint32_t message, Time now);
   void plan(Kind kind, uint32_t message, Time when);
+  void begin_at(uint32_t message, Time when);
+  void arrive_at(uint32_t message, Time when);
   bool is_over(uint32_t message, Time now);
   void queue_end(uint32_t message, Time when);
   void forget_end(uint32_t message);

@@ -68,11 +68,11 @@ uint32_t CallsInTime::add(CallInPlay call_in_play) {
     unused.pop_back();
   }
   for (std::size_t worker = 0; worker < workers; ++worker) {
-    cursors_[first + worker] = {};
-    cursors_[first + worker].call = call;
-    cursors_[first + worker].worker = call_in_play.seats == nullptr
-                                          ? static_cast<int>(worker)
-                                          : call_in_play.seats->seats[worker].member;
+    Cursor& cursor = cursors_[first + worker];
+    cursor = {.call = call,
+              .worker = call_in_play.seats == nullptr ? static_cast<int>(worker)
+                                                      : call_in_play.seats->seats[worker].member,
+              .version = cursor.version};
   }
   call_in_play.first_cursor = first;
   call_in_play.left = static_cast<int>(workers);
@@ -146,7 +146,8 @@ void CallsInTime::fetch_for(const Event& next) const {
 void CallsInTime::happen(const Event& event, Time now) {
   switch (event.kind_of_actor()) {
     case on:
-      return go_on(event.subject(), now);
+      if (event.is_of(cursors_[event.subject()].version)) go_on(event.subject(), now);
+      return;
     case opens:
       return try_edge(static_cast<int>(event.subject()), now);
     case folded:
@@ -172,6 +173,7 @@ void CallsInTime::hear(const Carrier::Report& report, Time now) {
     leave_if_done(message.from, now);
   }
   if (news != Carrier::News::arrived) return;
+  on_the_way_[report.message].from = no_number;
   if (Cursor& receiver = cursors_[message.to]; is_due(receiver, message.stage, message.round))
     get(message.to, message.fold, now);
   else
@@ -194,7 +196,7 @@ void CallsInTime::go_on(std::size_t c, Time now) {
     } else if (const auto* launch = std::get_if<Launch>(&stages[place(my.stage)])) {
       ++my.stage;
       my.round = 0;
-      return plan(on, c, now + launch->length);
+      return go_on_at(c, now + launch->length);
     }
   }
   end(c, now);
@@ -378,7 +380,7 @@ void CallsInTime::leave_if_done(std::size_t c, Time now) {
 void CallsInTime::leave(std::size_t c, Time now) {
   Cursor& my = cursors_[c];
   if (!my.at_once) ++my.round;
-  plan(on, c, std::max(now, my.busy_until) + my.fold);
+  go_on_at(c, std::max(now, my.busy_until) + my.fold);
 }
 
 void CallsInTime::wait_for_all(std::size_t c, const Barrier& barrier, Time now) {
@@ -400,7 +402,7 @@ void CallsInTime::wait_for_all(std::size_t c, const Barrier& barrier, Time now) 
     const std::size_t its = seats.empty() ? theirs(static_cast<int>(i)) : seats[i];
     ++cursors_[its].stage;
     cursors_[its].round = 0;
-    plan(on, its, now);
+    go_on_at(its, now);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -55,14 +56,16 @@ struct alignas(64) Cursor {
   uint32_t first_early = no_number;
   uint32_t last_early = no_number;
   bool at_once = false;  // all rounds of the phase
-  Duration fold;         // of what came in this round
-  Time busy_until;       // sending where that is known before, or folding several messages
+  bool is_here = false;
+  uint32_t version = 0;  // of its plans
+  Duration fold = {};    // of what came in this round
+  Time busy_until = {};  // sending where that is known before, or folding several messages
 };
 static_assert(sizeof(Cursor) == 64);
 
 struct alignas(32) OnTheWay {
   Duration fold;
-  uint32_t from = 0;  // cursors
+  uint32_t from = no_number;  // cursors; or it has arrived
   uint32_t to = 0;
   int edge = -1;  // of trees, if it is a block
   int stage = 0;
@@ -122,16 +125,20 @@ class CallsInTime {
   uint32_t add_seats(const Program& program, const Network& network, const Seats& seats,
                      bool folds);
   // The same as add_among(), of a ring that has been played until now otherwise; not all of its
-  // workers are done.
+  // workers are done. And back: how far it has come, once this moment is settled, from when on it
+  // is played otherwise; null: that cannot be, for a message shares its way.
   uint32_t add_begun(const Program& program, const Network& network,
                      const std::vector<int>& members, bool folds, const RingMoment& moment,
                      Time now);
+  std::optional<RingMoment> take_back(uint32_t call, Time now);
   // `first`: what the worker does before its first message.
   void enter(uint32_t call, int worker, Duration first, Time now) {
     // One that ends at once does so in an event of its own: thousands may follow one another.
     const bool is_empty = calls_[call].program->stages.empty();
-    if (first == Duration() && !is_empty) return go_on(cursor_of(call, worker), now);
-    plan(on, cursor_of(call, worker), now + first);
+    const std::size_t c = cursor_of(call, worker);
+    cursors_[c].is_here = true;
+    if (first == Duration() && !is_empty) return go_on(c, now);
+    go_on_at(c, now + first);
   }
   // From memory, if it may not be in the cache: the cursor of an event that comes soon; and what
   // that cursor says is needed.
@@ -184,7 +191,11 @@ class CallsInTime {
   const Program& program(std::size_t c) const { return *call_of(c).program; }
   static std::size_t place(int number) { return static_cast<std::size_t>(number); }
 
-  void plan(Kind kind, std::size_t cursor, Time when) { clock_.plan(kind, cursor, when); }
+  void plan(Kind kind, std::size_t subject, Time when) { clock_.plan(kind, subject, when); }
+  void go_on_at(std::size_t c, Time when) {
+    cursors_[c].busy_until = when;
+    clock_.plan(on, c, when, cursors_[c].version);
+  }
 
   bool is_cached() const;
   const OnTheWay* message_of(const Event& next) const;
@@ -201,6 +212,13 @@ class CallsInTime {
   void note_sent(uint32_t message, const OnTheWay& what);
   void stand_at(std::size_t c, const RingMoment::Member& member);
   void send_begun(uint32_t call, const RingMoment::Message& message, Time now);
+  static bool is_of(const CallInPlay& call, const OnTheWay& message) {
+    return message.from >= call.first_cursor && message.from - call.first_cursor < call.workers;
+  }
+  bool find_messages(const CallInPlay& call, RingMoment& moment, Time now) const;
+  RingMoment::Member member_at(std::size_t c, const Program& program, Time now) const;
+  int64_t sent_by(std::size_t c) const;
+  void take_early(std::size_t c, std::size_t member, RingMoment& moment);
   static bool is_due(const Cursor& cursor, int stage, int round) {
     return cursor.stage == stage && cursor.to_get > 0 && (cursor.at_once || cursor.round == round);
   }

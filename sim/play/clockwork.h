@@ -70,8 +70,8 @@ class ActorClock {
   uint32_t send(const Parcel& parcel, Time now) const {
     return own(clock_.carrier_->send(parcel, now));
   }
-  uint32_t send_begun(const Parcel& parcel, Time began, Time now) const {
-    return own(clock_.carrier_->send_begun(parcel, began, now));
+  uint32_t send_begun(const Parcel& parcel, const Carrier::Underway& how, Time now) const {
+    return own(clock_.carrier_->send_begun(parcel, how, now));
   }
   bool is_own(const Event& event) const { return event.actor() == actor_; }
   Carrier* carrier() const { return clock_.carrier_; }

@@ -64,6 +64,8 @@ RanksInTime::CallUnderWay& RanksInTime::under_way(uint32_t call, const RankCall&
   it.number = what.number;
   it.left = it.missing = static_cast<uint32_t>(seats);
   it.entered.assign(seats, RankOperation::any);
+  it.program = what.program;
+  it.returns = 0;
   of_group_[it.group].push_back(call);
   return it;
 }

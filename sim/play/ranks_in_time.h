@@ -25,6 +25,7 @@ class RanksInTime {
   void begin();
   void happen(const Event& event, Time now);
   void hear(const Carrier::Report& report, Time now);
+  bool moment_over(Time now);
   void end_call(uint32_t call, int member, Time now) {
     clock_.plan(ended, calls_under_way_[call].entered[static_cast<std::size_t>(member)], now);
     leave_call(call);
@@ -83,6 +84,8 @@ class RanksInTime {
     uint32_t left = 0;              // members that have not ended it
     uint32_t missing = 0;           // members that have not entered it
     std::vector<uint32_t> entered;  // operations, by member
+    uint32_t program = 0;
+    int returns = 0;  // to being quiet
   };
 
   // A call that is played when all members are there (quiet_rings.h).
@@ -95,6 +98,10 @@ class RanksInTime {
     std::vector<Time> entered;         // Time::last(): it has not
     std::vector<Time> ends = {};       // once all are there
     std::vector<double> sent_B = {};   // likewise
+    double sent = 0;                   // likewise: messages, in all
+    // How far it had come when what was in its way had gone.
+    std::optional<RingMoment> since = std::nullopt;
+    int returns = 0;
   };
   // A group whose rings may be quiet.
   struct QuietGroup {
@@ -152,6 +159,7 @@ class RanksInTime {
   void make_loud(QuietCall& call, uint32_t group, Time now);
   void meet_rings(uint32_t send, Time now);
   void leave_rings(uint32_t send);
+  void go_on_quietly(uint32_t group, Time now);
 
   // Messages, from the sender to the receiver.
   bool send(uint32_t place, Time processor_free, Time now);
@@ -187,6 +195,7 @@ class RanksInTime {
   std::vector<Traffic> traffic_of_;              // the programs of calls
   std::vector<std::vector<uint32_t>> of_group_;  // calls under way
   std::vector<QuietGroup> quiet_groups_;         // none: no ring is quiet
+  std::vector<uint32_t> left_alone_;             // groups whose wires no send has at this moment
   double one_by_one_ = 0;                        // messages of calls
   Replayed result_;
 };

@@ -23,13 +23,15 @@ class RingUntil {
       parts_.emplace_back(SamePairs(phase, how_), static_cast<int>(stage), phase.rounds, launch_);
       launch_ = Duration();
     }
+    result_.at = now;
     result_.members.resize(members);
     result_.sent_B.resize(members);
   }
 
-  RingMoment play(const std::vector<Time>& entered) {
+  RingMoment play(const std::vector<Time>& entered, const RingMoment* since) {
+    if (since != nullptr) take_up(*since);
     for (std::size_t member = 0; member < entered.size(); ++member) {
-      if (entered[member] == Time::last()) continue;
+      if (entered[member] == Time::last() || walkers_[member].is_here) continue;
       walkers_[member].is_here = true;
       walkers_[member].clock = entered[member] + parts_.front().before;
       begin(member);
@@ -66,10 +68,63 @@ class RingUntil {
     std::size_t part = 0;
     int round = 0;
     Time clock;
-    Duration sending;
+    Time sent;                    // or when it will have: in this round
     std::vector<Came> came = {};  // of its present round and later ones
     std::size_t next = 0;
   };
+
+  std::size_t part_of(int stage) const {
+    const auto part = std::find_if(parts_.begin(), parts_.end(),
+                                   [&](const Part& one) { return one.stage == stage; });
+    return static_cast<std::size_t>(part - parts_.begin());
+  }
+
+  // What each has got of its round comes before what is early, and that before what is on its way.
+  void take_up(const RingMoment& since) {
+    using Is = RingMoment::Member::Is;
+    result_.sent = since.sent;
+    for (std::size_t member = 0; member < walkers_.size(); ++member) {
+      const RingMoment::Member& was = since.members[member];
+      if (was.is == Is::in_round && was.has_got)
+        walkers_[member].came.push_back({since.at, was.fold, was.stage, was.round});
+    }
+    for (const RingMoment::Early& one : since.early)
+      walkers_[one.to].came.push_back({since.at, one.fold, one.stage, one.round});
+    for (const RingMoment::Message& one : since.messages) take_up(one, since.at);
+    for (std::size_t member = 0; member < walkers_.size(); ++member)
+      take_up(member, since.members[member], since.at);
+  }
+
+  void take_up(const RingMoment::Message& one, Time at) {
+    walkers_[one.to].came.push_back({one.how.there, one.fold, one.stage, one.round});
+    walkers_[one.from].sent = one.how.leaves;
+    if (one.how.there > now_) result_.messages.push_back(one);
+    if (one.how.leaves <= at || one.how.leaves > now_) return;
+    SamePairs& pairs = parts_[part_of(one.stage)].pairs;
+    pairs.go_to(one.from, one.round);
+    note_sent(one.from, pairs.next_taking(one.from).size_B);
+  }
+
+  void take_up(std::size_t member, const RingMoment::Member& was, Time at) {
+    using Is = RingMoment::Member::Is;
+    if (was.is == Is::away) return;
+    Walker& it = walkers_[member];
+    it.is_here = true;
+    it.clock = was.clock;
+    it.round = was.round;
+    it.part = part_of(was.stage);
+    if (it.part == parts_.size()) return;
+    it.has_begun = was.is == Is::in_round;
+    parts_[it.part].pairs.go_to(member, was.round + (it.has_begun ? 1 : 0));
+    if (!it.has_begun) return begin(member);
+    if (was.has_sent) it.sent = at;
+    woken_.push_back(member);
+  }
+
+  void note_sent(std::size_t member, double size_B) {
+    result_.sent_B[member] += size_B;
+    result_.sent += 1;
+  }
 
   // The round that it has come to, if that begins before the moment.
   void begin(std::size_t member) {
@@ -81,14 +136,17 @@ class RingUntil {
     const Time leaves = it.clock + taking.sender;
     const std::size_t to = part.pairs.receiver_of(member);
     it.has_begun = true;
-    it.sending = taking.sender;
+    it.sent = leaves;
     walkers_[to].came.push_back({there, taking.fold, part.stage, it.round});
     if (there > now_)
-      result_.messages.push_back({member, to, part.stage, it.round, it.clock, leaves, there});
-    if (leaves <= now_) {
-      result_.sent_B[member] += taking.size_B;
-      result_.sent += 1;
-    }
+      result_.messages.push_back(
+          {member,
+           to,
+           part.stage,
+           it.round,
+           taking.fold,
+           {leaves - taking.transit, static_cast<double>(taking.transit.ps()), leaves, there}});
+    if (leaves <= now_) note_sent(member, taking.size_B);
     woken_.push_back(to);
     woken_.push_back(member);
   }
@@ -97,10 +155,9 @@ class RingUntil {
     Walker& it = walkers_[member];
     while (it.has_begun && it.next < it.came.size()) {
       const Came& message = it.came[it.next];
-      const Time sent = it.clock + it.sending;
-      if (sent > now_ || message.there > now_) return;
-      it.clock = std::max(sent, message.there) + message.fold;
-      ++it.next;
+      if (it.sent > now_ || message.there > now_) return;
+      it.clock = std::max(it.sent, message.there) + message.fold;
+      forget_first(it);
       it.has_begun = false;
       if (++it.round == parts_[it.part].rounds) {
         it.round = 0;
@@ -109,6 +166,12 @@ class RingUntil {
       }
       begin(member);
     }
+  }
+
+  static void forget_first(Walker& it) {
+    if (++it.next < it.came.size()) return;
+    it.came.clear();
+    it.next = 0;
   }
 
   void tell(std::size_t member) {
@@ -123,7 +186,7 @@ class RingUntil {
       told.stage = is_over ? -1 : parts_[it.part].stage;
       told.round = it.round;
       if (it.has_begun) {
-        told.has_sent = it.clock + it.sending <= now_;
+        told.has_sent = it.sent <= now_;
         if (early < it.came.size() && it.came[early].there <= now_) {
           told.has_got = true;
           told.fold = it.came[early].fold;
@@ -149,8 +212,8 @@ class RingUntil {
 }  // namespace
 
 RingMoment ring_moment(const Program& program, const RingPlay& how,
-                       const std::vector<Time>& entered, Time now) {
-  return RingUntil(program, how, entered.size(), now).play(entered);
+                       const std::vector<Time>& entered, Time now, const RingMoment* since) {
+  return RingUntil(program, how, entered.size(), now).play(entered, since);
 }
 
 }  // namespace sgdsim

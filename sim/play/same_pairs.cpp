@@ -94,8 +94,8 @@ const SamePairs::Taking& SamePairs::taking_of(Pair& pair, std::size_t from) cons
     const Leg leg = wires_.leg(place(static_cast<int>(from)), place(pair.to), size_B,
                                phase_.folds && how_.folds, phase_.goes_both_ways());
     const Duration arrives = leg.flight + leg.transit;
-    const Taking taking{size_B, how_.alpha == AlphaRule::port ? arrives : leg.transit, arrives,
-                        leg.fold};
+    const Taking taking{size_B, leg.transit, how_.alpha == AlphaRule::port ? arrives : leg.transit,
+                        arrives, leg.fold};
     if (pair.takings[0].size_B < 0) return pair.takings[0] = taking;
     pair.takings[1] = taking;
   }

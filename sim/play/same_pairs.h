@@ -15,6 +15,7 @@ class SamePairs {
   // What a message takes, of a size.
   struct Taking {
     double size_B = -1;
+    Duration transit;
     Duration sender;
     Duration receiver;
     Duration fold;
@@ -28,6 +29,10 @@ class SamePairs {
 
   std::size_t receiver_of(std::size_t worker) const {
     return static_cast<std::size_t>(pairs_[worker].to);
+  }
+  void go_to(std::size_t worker, int round) {
+    Pair& pair = pairs_[worker];
+    if (!chunk_B_.empty()) pair.chunk = phase_.range(round, pair.v).first;
   }
   // Of what a worker sends next; each asks round by round.
   const Taking& next_taking(std::size_t from) { return taking_of(pairs_[from], from); }
