@@ -8,7 +8,8 @@
 // microsecond a message.
 //
 // When a send comes on its wires, or a member enters a call of its group before it has left another
-// one, a call goes on message by message from what has happened in it until then (ring_moment.h).
+// one, a call goes on message by message from what has happened in it until then (ring_moment.h);
+// and at once again when the send has gone.
 #pragma once
 
 #include <cstdint>
