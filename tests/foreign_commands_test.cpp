@@ -6,22 +6,11 @@
 #include "study/layout/flat_settings.h"
 #include "study/layout/foreign_layout.h"
 #include "study/layout/layout_files.h"
+#include "tests/script_sizes.h"
 #include "tests/texts.h"
 
 namespace sgdsim {
 namespace {
-
-using ReadScripts = std::vector<std::pair<std::string, std::string>>;
-
-std::string flag_in(const std::string& script, const std::string& flag) {
-  return FlatSettings::read("#!/bin/bash\n" + script, "f").find(flag).value_or("nothing");
-}
-void check_sizes_of(const ReadScripts& rows) {
-  for (const auto& row : rows) {
-    INFO(row.first);
-    CHECK(flag_in(row.first, "size") == row.second);
-  }
-}
 
 const std::string micro = "--micro-batch-size ";
 const std::string tensor = "--tensor-model-parallel-size ";
@@ -91,7 +80,7 @@ TEST_CASE("foreign scripts: builtins that set variables") {
         "if $X; then unset B; fi", "readarray -d '' -t B", "IFS=: read -r B C <<< \"$X:2\""}) {
     INFO(set);
     CHECK(holds(refusal_of([&] { flag_in("B=8\n" + set + "\nrun --size $B", "size"); }),
-                "--size: is set below an if, so that its value is not known"));
+                "so that its value is not known"));
   }
 }
 

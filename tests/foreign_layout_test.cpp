@@ -291,7 +291,7 @@ TEST_CASE("foreign layouts: what is refused") {
       {"--tensor-model-parallel-size 3", "by which 16 GPUs do not divide"},
       {"--tensor-model-parallel-size 0", "expected a whole number from 1 to"},
       {"--tensor-model-parallel-size 99999999999999999999", "expected a whole number from 1 to"},
-      {"--tensor-model-parallel-size $TP", "got \"$TP\""},
+      {"--tensor-model-parallel-size $TP", "is $TP, which is not known without running it"},
       {"--tensor-model-parallel-size 1000000 --pipeline-model-parallel-size 1000000 "
        "--context-parallel-size 1000000",
        "is above 1048576 GPUs"},

@@ -16,12 +16,14 @@
 #include "study/layout/setting_text.h"
 #include "study/layout/shell_script.h"
 #include "study/layout/shell_unread.h"
+#include "study/layout/shell_variables.h"
 #include "study/layout/table_settings.h"
 
 namespace sgdsim {
 namespace {
 
 constexpr std::size_t most_bytes = 4'000'000;
+constexpr const char* not_run = ", which is not known without running it; write its value there";
 
 // At the beginning of a word, of a text in quotes, or of a list.
 bool has_flags(const std::string& text) {
@@ -162,8 +164,8 @@ void FlatSettings::read_flags(const std::vector<ShellWord>& words, const ShellSc
     name = name.substr(0, equals);
     std::replace(name.begin(), name.end(), '_', '-');
     for (; i + 1 < words.size() && !words[i + 1].text.empty() && !words[i + 1].is_flag(); ++i) {
-      if (all.empty() && equals == std::string::npos)
-        value.may_differ = value.may_differ || words[i + 1].may_differ;
+      if (all.empty() && equals == std::string::npos && words[i + 1].may_differ)
+        mark(value, words[i + 1].why);
       all.push_back(words[i + 1].text);
     }
     value.text = all.empty() ? "true" : all.front();
@@ -177,8 +179,8 @@ void FlatSettings::read_flags(const std::vector<ShellWord>& words, const ShellSc
 void FlatSettings::set(const std::string& name, const ShellWord& word) {
   const auto before = values_.find(name);
   const bool is_same = before != values_.end() && before->second == word.text;
-  if (word.may_differ && !is_same) in_branches_.insert(name);
-  if (!word.may_differ) in_branches_.erase(name);
+  if (word.may_differ && !is_same) unsure_[name] = word.why;
+  if (!word.may_differ) unsure_.erase(name);
   set(name, word.text, word.line);
 }
 
@@ -256,7 +258,7 @@ void FlatSettings::read_python(const std::string& text, const std::string& recip
     set(name, setting.value, setting.line);
     // Adapters are set where a recipe has some, and are what their function is called.
     const bool are_adapters = name == "peft" || name.starts_with("peft.");
-    if (setting.is_in_branch && !are_adapters) in_branches_.insert(name);
+    if (setting.is_in_branch && !are_adapters) unsure_[name] = Unsure::below_test;
     if (!setting.is_known && name != "peft") unknown_.insert(name);
   }
 }
@@ -330,16 +332,26 @@ void FlatSettings::set(const std::string& name, const std::string& value, int li
   lines_[name] = line;
 }
 
+namespace {
+
+std::string reason_of(Unsure why) {
+  if (why == Unsure::in_loop) return "changes in a loop";
+  if (why == Unsure::by_command) return "is set by a command that would have to be run";
+  return "is set below an if";
+}
+
+}  // namespace
+
 std::optional<std::string> FlatSettings::find(const std::string& name) const {
   const auto found = values_.find(name);
   if (found == values_.end() || found->second == "null" || found->second == "~" ||
       found->second == "None")
     return std::nullopt;
-  if (in_branches_.contains(name))
-    fail(name, "is set below an if, so that its value is not known; say the layout in words");
-  if (unknown_.contains(name))
-    fail(name, "is \"" + found->second +
-                   "\", which is not known without running it; write its value there");
+  if (const auto unsure = unsure_.find(name); unsure != unsure_.end())
+    fail(name, reason_of(unsure->second) +
+                   ", so that its value is not known; write its value there, or say the layout in "
+                   "words");
+  if (unknown_.contains(name)) fail(name, "is \"" + found->second + "\"" + not_run);
   return found->second;
 }
 
@@ -384,10 +396,11 @@ int64_t FlatSettings::whole(const std::string& name, const std::string& value, i
     if (again.ec != std::errc() || again.ptr != end || static_cast<double>(number) != real)
       number = least - 1;
   }
-  if (number < least || number > most)
-    fail(name, "expected a whole number from " + std::to_string(least) + " to " +
-                   std::to_string(most) + ", got \"" + value.substr(0, 60) + "\"");
-  return number;
+  if (number >= least && number <= most) return number;
+  if (kind_ == Kind::flags && (value.starts_with("$") || value.starts_with("`")))
+    fail(name, "is " + value.substr(0, 60) + not_run);
+  fail(name, "expected a whole number from " + std::to_string(least) + " to " +
+                 std::to_string(most) + ", got \"" + value.substr(0, 60) + "\"");
 }
 
 bool FlatSettings::flag(const std::string& name, const std::string& value) const {

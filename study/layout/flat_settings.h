@@ -67,8 +67,8 @@ class FlatSettings {
   std::map<std::string, std::string> values_;
   std::map<std::string, int> lines_;
   std::map<std::string, std::vector<std::string>> lists_;  // of flags: all words behind one
-  std::set<std::string> in_branches_;  // of Python and of scripts: set below an if
-  std::set<std::string> unknown_;      // and what only running it would tell
+  std::map<std::string, Unsure> unsure_;  // of Python and of scripts: what may be another value
+  std::set<std::string> unknown_;         // and what only running it would tell
   std::set<std::string> missing_;
   std::vector<std::string> words_;
   std::vector<FlatSettings> others_;

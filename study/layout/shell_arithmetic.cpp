@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "study/layout/setting_text.h"
+#include "study/layout/shell_tokens.h"
 
 namespace sgdsim {
 namespace {
@@ -46,16 +47,28 @@ class Arithmetic {
     return !holds ? std::nullopt : *holds != 0 ? yes : no;
   }
   std::optional<int64_t> comparison(int depth) {
-    const auto left = sum(depth);
+    const auto left = shifted(depth);
     for (const std::string sign : {"==", "!=", "<=", ">=", "<", ">"}) {
       if (!takes(sign.c_str())) continue;
-      const auto right = sum(depth);
+      const auto right = shifted(depth);
       if (!left || !right) return std::nullopt;
       if (sign == "==") return *left == *right;
       if (sign == "!=") return *left != *right;
       if (sign == "<=") return *left <= *right;
       if (sign == ">=") return *left >= *right;
       return sign == "<" ? *left < *right : *left > *right;
+    }
+    return left;
+  }
+  // "A << 2": by powers of two.
+  std::optional<int64_t> shifted(int depth) {
+    auto left = sum(depth);
+    for (const char sign : {'<', '>'}) {
+      const std::string both(2, sign);
+      while (left && takes(both.c_str())) {
+        const auto by = raised(2, sum(depth));
+        left = !by || *left < 0 ? std::nullopt : within(*left, sign == '<' ? '*' : '/', *by);
+      }
     }
     return left;
   }
@@ -69,13 +82,26 @@ class Arithmetic {
     return left;
   }
   std::optional<int64_t> product(int depth) {
-    auto left = unit(depth);
+    auto left = power(depth);
     for (char sign = next(); left && (sign == '*' || sign == '/' || sign == '%'); sign = next()) {
       ++place_;
-      const auto right = unit(depth);
+      const auto right = power(depth);
       left = !right ? std::nullopt : within(*left, sign, *right);
     }
     return left;
+  }
+  // "2 ** 3 ** 2" is 2 ** 9.
+  std::optional<int64_t> power(int depth) {
+    const auto base = unit(depth);
+    if (!base || depth > most_depth || !takes("**")) return base;
+    return raised(*base, power(depth + 1));
+  }
+  static std::optional<int64_t> raised(int64_t base, std::optional<int64_t> exponent) {
+    constexpr int64_t most_exponent = 63;
+    if (!exponent || *exponent < 0 || *exponent > most_exponent) return std::nullopt;
+    std::optional<int64_t> all = 1;
+    for (int64_t i = 0; all && i < *exponent; ++i) all = within(*all, '*', base);
+    return all;
   }
   static std::optional<int64_t> within(int64_t left, char sign, int64_t right) {
     if (sign == '/' || sign == '%') {
@@ -97,23 +123,36 @@ class Arithmetic {
       return inside;
     }
     const std::size_t from = place_;
-    if (text_.compare(place_, 2, "${") == 0) {
-      place_ = std::min(text_.find('}', place_), text_.size() - 1) + 1;
+    if (text_.compare(place_, 2, "${") == 0 || text_.compare(place_, 2, "$(") == 0) {
+      place_ = behind_dollar(text_, place_);
     } else {
       if (next() == '$') ++place_;
       while (place_ < text_.size() && is_word_letter(text_[place_])) ++place_;
     }
     std::string word = text_.substr(from, place_ - from);
     if (word.empty()) return std::nullopt;
+    if (word.front() != '$' && next() == '[') word = "${" + word + in_brackets() + "}";
     if (word.front() != '$' && std::isdigit(static_cast<unsigned char>(word.front())) == 0)
       word.insert(word.begin(), '$');
     if (word.front() == '$') word = lookup_(word);
+    if (word.size() > 1 && word.front() == '0') return std::nullopt;  // of other bases
     int64_t number = 0;
     const char* end = word.data() + word.size();
     const auto [stopped, problem] = std::from_chars(word.data(), end, number);
     if (problem != std::errc() || stopped != end || std::abs(static_cast<double>(number)) > most)
       return std::nullopt;
     return number;
+  }
+
+  // "[I + 1]" of "A[I + 1]".
+  std::string in_brackets() {
+    const std::size_t from = place_;
+    int depth = 0;
+    do {
+      depth += text_[place_] == '[' ? 1 : text_[place_] == ']' ? -1 : 0;
+      ++place_;
+    } while (place_ < text_.size() && depth > 0);
+    return text_.substr(from, place_ - from);
   }
 
   const std::string& text_;

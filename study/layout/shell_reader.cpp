@@ -76,9 +76,9 @@ bool ShellReader::assign() {
   if (!target) return false;
   ShellList words;
   ShellStore::Ends ends;
+  std::optional<ShellItems> items;
   if (is_array()) {
-    for (at_ += 2; !is_end() && !is_sign(")"); ++at_)
-      if (!tokens_[at_].is_sign) append(words, words_of(tokens_[at_]));
+    items = items_here(*target, words);
   } else {
     words = words_of_value(token, target->from);
     const auto is_blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
@@ -89,10 +89,57 @@ bool ShellReader::assign() {
   if (target->place && target->is_more)
     forget_value(target->name, token.line);
   else if (target->place)
-    put_item(target->name, known_text(*target->place), words, token.line);
+    put_item(target->name, *target->place, words, token.line);
   else
     put(target->name, words, token.line, target->is_more, ends);
+  if (items) variables_.items[target->name] = std::move(*items);
   return true;
+}
+
+std::optional<ShellItems> ShellReader::items_here(const Target& target, ShellList& words) {
+  const auto before = variables_.items.find(target.name);
+  const bool is_array = before != variables_.items.end();
+  bool is_known = !target.is_more || is_array || !variables_.all.contains(target.name);
+  ShellItems items = target.is_more && is_array ? before->second : ShellItems{};
+  items.has_names = is_array && before->second.has_names;
+  int64_t next = items.behind_last();
+  for (at_ += 2; !is_end() && !is_sign(")"); ++at_) {
+    if (tokens_[at_].is_sign) continue;
+    const auto [place, token] = placed(tokens_[at_]);
+    const ShellList some = words_of(token);
+    append(words, some);
+    is_known = is_known && has_places(token, some) && (place || !items.has_names);
+    if (!is_known) continue;
+    variables_.has_unsure = false;
+    const auto at = variables_.place_in(items, place.value_or(std::to_string(next)));
+    is_known = at && !variables_.has_unsure;
+    if (!is_known) continue;
+    if (!items.has_names) next = std::stoll(*at);
+    const bool is_one = place || some.empty() || token.is_quoted;
+    const ShellList all = is_one ? ShellList{joined(some, token.line)} : some;
+    for (const ShellWord& word : all)
+      items.all[items.has_names ? *at : std::to_string(next++)] = word;
+  }
+  items.may_differ = items.may_differ || mode_ == Mode::may_run;
+  return is_known ? std::optional(std::move(items)) : std::nullopt;
+}
+
+std::pair<std::optional<std::string>, ShellToken> ShellReader::placed(ShellToken token) {
+  const std::size_t end = token.text.starts_with("[") ? token.text.find("]=") : std::string::npos;
+  if (end == std::string::npos) return {std::nullopt, token};
+  const std::string place = token.text.substr(1, end - 1);
+  token.text.erase(0, end + 2);
+  return {place, token};
+}
+
+bool ShellReader::has_places(const ShellToken& token, const ShellList& words) const {
+  const bool is_whole =
+      token.text.find("[@]") != std::string::npos || token.text.find("$@") != std::string::npos;
+  if (is_whole) return false;
+  if (token.is_quoted) return true;
+  return std::none_of(words.begin(), words.end(), [](const ShellWord& word) {
+    return word.text.find_first_of("$`*?{[") != std::string::npos;
+  });
 }
 
 bool ShellReader::is_array() const {
@@ -159,15 +206,26 @@ void ShellReader::forget_changes(const std::string& text) {
   for (const std::string& name : shell_changes(text)) forget_value(name, line_here());
 }
 
+void ShellReader::name_places(const std::string& name, bool is_new) {
+  if (is_new) unset(name, line_here());
+  if (!variables_.all.contains(name)) variables_.items[name].has_names = true;
+}
+
 Known ShellReader::declare() {
-  bool is_local = calls_ > 0 && !is_at({"export", "readonly"});
-  for (++at_; !is_end() && tokens_[at_].text.starts_with("-"); ++at_)
-    is_local = is_local && tokens_[at_].text.find('g') == std::string::npos;
+  const bool is_export = is_at({"export"});
+  bool is_local = calls_ > 0 && !is_export && !is_at({"readonly"});
+  std::string options;
+  for (++at_; !is_end() && tokens_[at_].text.starts_with("-"); ++at_) options += tokens_[at_].text;
+  const auto has = [&](char letter) { return options.find(letter) != std::string::npos; };
+  is_local = is_local && !has('g');
   for (; is_word(); ++at_) {
     const ShellToken& token = tokens_[at_];
     const std::string name = token.text.substr(0, token.text.find_first_of("+="));
     if (is_local && mode_ != Mode::skip) locals_.push_back(kept(name));
-    if (!assign() && is_local && mode_ != Mode::skip) unset(name, token.line);
+    if (has('A') && mode_ != Mode::skip) name_places(name, is_local);
+    if (!assign() && is_local && mode_ != Mode::skip && !has('A')) unset(name, token.line);
+    // Another name of a variable.
+    if (has('n') && !is_export && mode_ != Mode::skip) forget_value(name, token.line);
   }
   return true;
 }

@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "study/layout/shell_builtins.h"
 #include "study/layout/shell_tests.h"
@@ -50,6 +51,12 @@ class ShellReader : public ShellBuiltins {
   // Whether it is one.
   bool assign();
   bool is_array() const;
+  // Of "NAME=(a [3]=b)": its words, and elements where each has a known place.
+  std::optional<ShellItems> items_here(const Target& target, ShellList& words);
+  // "3" and "b" of "[3]=b".
+  static std::pair<std::optional<std::string>, ShellToken> placed(ShellToken token);
+  // Whether it is known how many elements a word of it is.
+  bool has_places(const ShellToken& token, const ShellList& words) const;
   // Those before a command, "A=1 run".
   void pass_assignments();
   // Of "IFS=, read", which begins there.
@@ -66,6 +73,8 @@ class ShellReader : public ShellBuiltins {
   // What "((A *= 2))" changes is not known behind it.
   void forget_changes(const std::string& text);
 
+  // "declare -A NAME"; `is_new`: whatever it was outside.
+  void name_places(const std::string& name, bool is_new);
   // "local A=1", "export A".
   Known declare();
   // "[ $A = 1 ]".

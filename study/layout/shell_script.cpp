@@ -227,7 +227,7 @@ class Script : public ShellReader {
     // What is counted has another value each time.
     if (!is_tested && is_word() && mode_ != Mode::skip) {
       const ShellToken& name = tokens_[at_];
-      forget_value(name.text, name.line);
+      forget_value(name.text, name.line, Unsure::in_loop);
     }
     if (!is_tested && is_sign("((")) arithmetic();  // "((I = 0; I < 8; I++))"
     while (!is_end() && !is_at({"do"})) ++at_;
@@ -245,8 +245,13 @@ class Script : public ShellReader {
     FirstThatHolds taken;
     while (!is_end() && !is_at({"esac"})) {
       Known holds = false;
-      for (; !is_end() && !is_sign(")") && !is_at({"esac"}); ++at_)
-        if (!tokens_[at_].is_sign && holds != true) holds = fits(value, tokens_[at_].text, holds);
+      bool has_group = false;  // "+([0-9])"
+      for (; !is_end() && !is_sign(")") && !is_at({"esac"}); ++at_) {
+        const ShellToken& before = tokens_[at_ - 1];
+        has_group = has_group || (is_sign("(") && !before.is_sign && before.text != "in");
+        if (!tokens_[at_].is_sign && holds != true) holds = fits(value, tokens_[at_], holds);
+      }
+      if (has_group) holds = std::nullopt;
       if (is_end() || is_at({"esac"})) break;
       ++at_;
       where(taken.take(holds), [&] { list({"esac"}); });
@@ -255,9 +260,9 @@ class Script : public ShellReader {
     ++at_;
     return true;
   }
-  static Known fits(const std::string& value, const std::string& pattern, Known other) {
-    if (pattern == "*") return true;
-    const Known is_this = shell_test({value, "=", pattern});
+  Known fits(const std::string& value, const ShellToken& pattern, Known other) {
+    const std::string text = pattern.is_literal ? pattern.text : known_text(pattern.text);
+    const Known is_this = shell_fits(value, text, pattern.is_quoted);
     return is_this == false ? other : is_this;
   }
   Known simple() {

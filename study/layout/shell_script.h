@@ -3,6 +3,7 @@
 // if is taken where its test is known to hold.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,11 +12,19 @@
 
 namespace sgdsim {
 
+// Why a word may be another one.
+enum class Unsure : uint8_t {
+  below_test,  // that is not known, so that it may not happen
+  in_loop,     // another pass changes it
+  by_command   // that would have to be run
+};
+
 struct ShellWord {
   std::string text;
   int line = 0;
-  bool may_differ = false;  // below a test that is not known, so that it may not happen
-  bool is_end = false;      // behind the last word of a command
+  bool may_differ = false;
+  bool is_end = false;              // behind the last word of a command
+  Unsure why = Unsure::below_test;  // where it may differ
   bool is_flag() const { return text.size() > 2 && text.starts_with("--"); }
 };
 

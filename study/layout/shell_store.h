@@ -23,6 +23,7 @@ class ShellStore {
     std::string name;
     std::optional<ShellWord> word;
     std::optional<ShellList> list;
+    std::optional<ShellItems> items = {};
   };
   // All of them: what a shell of its own, or a pass through a loop, may change.
   struct Scope {
@@ -47,11 +48,12 @@ class ShellStore {
   };
   void put(const std::string& name, const ShellList& words, int line, bool is_more,
            Ends ends = {false, false});
-  // "NAME[1]=a"; of a place that is not a number, the list is not known.
+  // "NAME[1]=a"; of a place that is not known, the list is not known.
   void put_item(const std::string& name, const std::string& place, const ShellList& words,
                 int line);
   // Its value is not known from here on.
-  void forget_value(const std::string& name, int line);
+  void forget_value(const std::string& name, int line, Unsure why = Unsure::by_command);
+  Unsure reason() const;  // why something here may differ
   void unset(const std::string& name, int line);
   Kept kept(const std::string& name) const;
   void restore(const Kept& before);

@@ -70,6 +70,54 @@ Known one_test(std::vector<std::string> words) {
   return is_opposite ? opposite_of(holds) : holds;
 }
 
+// Behind the letters of "[a-c]" that begin there; there itself: nothing closes them.
+std::size_t behind_set(const std::string& pattern, std::size_t at) {
+  const std::size_t first = at + 1 + (pattern.find_first_of("!^", at + 1) == at + 1 ? 1 : 0);
+  const std::size_t end = pattern.find(']', first + 1);
+  return end == std::string::npos ? at : end + 1;
+}
+
+// `set`: "a-c" or "!a-c".
+bool is_in_set(char letter, std::string set) {
+  const bool is_opposite = set.front() == '!' || set.front() == '^';
+  if (is_opposite) set.erase(0, 1);
+  bool is_in = false;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    const bool is_range = i + 2 < set.size() && set[i + 1] == '-';
+    is_in = is_in || (is_range ? set[i] <= letter && letter <= set[i + 2] : set[i] == letter);
+    if (is_range) i += 2;
+  }
+  return is_in != is_opposite;
+}
+
+// Of one letter, behind which the pattern goes on; 0: another one is there.
+std::size_t behind_letter(char letter, const std::string& pattern, std::size_t at) {
+  if (at == pattern.size()) return 0;
+  if (const std::size_t end = pattern[at] == '[' ? behind_set(pattern, at) : at; end > at)
+    return is_in_set(letter, pattern.substr(at + 1, end - at - 2)) ? end : 0;
+  return pattern[at] == '?' || pattern[at] == letter ? at + 1 : 0;
+}
+
+// Each "*" takes as few letters as the rest lets it.
+bool fits_letters(const std::string& text, const std::string& pattern) {
+  std::size_t at = 0, star = std::string::npos, from = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = ++at;
+      from = i;
+    } else if (const std::size_t next = behind_letter(text[i], pattern, at); next > 0) {
+      at = next;
+      ++i;
+    } else if (star == std::string::npos) {
+      return false;
+    } else {
+      at = star;
+      i = ++from;
+    }
+  }
+  return pattern.find_first_not_of('*', at) == std::string::npos;
+}
+
 Known both(Known a, Known b) {
   if (a == false || b == false) return false;
   return a && b ? Known(true) : std::nullopt;
@@ -96,6 +144,17 @@ Known shell_test(const std::vector<std::string>& words) {
     all = true;
   }
   return any;
+}
+
+Known shell_fits(const std::string& text, const std::string& pattern, bool is_quoted) {
+  if (pattern == "*" && !is_quoted) return true;
+  if (pattern.find_first_of("*?[") == std::string::npos) return shell_test({text, "=", pattern});
+  constexpr std::size_t most_letters = 1000;
+  const bool is_known = !is_quoted && pattern.find("[:") == std::string::npos &&
+                        text.size() + pattern.size() <= most_letters &&
+                        (text + pattern).find_first_of("$`") == std::string::npos;
+  if (!is_known) return {};
+  return fits_letters(text, pattern);
 }
 
 Known FirstThatHolds::take(Known holds) {

@@ -11,6 +11,8 @@ namespace sgdsim {
 // Words between the brackets, with variables replaced. A variable that is left is not set: it is
 // empty where that is asked, and what it is otherwise is not known.
 Known shell_test(const std::vector<std::string>& words);
+// Whether a text fits a pattern of "case", as "70*", of which a part may be in quotes.
+Known shell_fits(const std::string& text, const std::string& pattern, bool is_quoted);
 
 // Which of several branches is taken: the first whose test holds.
 class FirstThatHolds {

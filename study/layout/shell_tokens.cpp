@@ -67,7 +67,11 @@ class Tokens {
   // A line that goes on, or a letter as it is.
   void escape() {
     ++at_;
-    if (text_[at_] != '\n' && text_[at_] != '\r') return add(text_[at_]);
+    if (text_[at_] != '\n' && text_[at_] != '\r') {
+      begin_word();
+      word_.is_quoted = word_.is_quoted || std::string("*?[").find(text_[at_]) != std::string::npos;
+      return add(text_[at_]);
+    }
     end_word();
     at_ = text_.find('\n', at_);
     at_ = at_ == std::string::npos ? text_.size() : at_ + 1;
