@@ -140,10 +140,39 @@ TEST_CASE("foreign scripts: launchers of a shell, of a wrapper, and accelerate")
            "srun -n 4 bash -c 'torchrun --nproc-per-node 8 --nnodes 4 pretrain_gpt.py " +
                batches_said + degree_said + "'"})
     CHECK(gpus_of(script) == 32);
-  CHECK(gpus_of("srun -n 16 ./train.sh " + batches_said + degree_said) == 0);
   CHECK(gpus_of("accelerate launch --num_processes $N " + python.substr(10)) == 0);
   // Those of the text alone, not what stands behind it.
   CHECK(gpus_of("srun -n 16 bash -c 'hostname'\n" + python) == 0);
+}
+
+// What a launcher starts may start GPUs of its own: its counts are there, and not what they mean.
+TEST_CASE("foreign scripts: a script that is started, and not given, is named") {
+  for (const std::string& launch : std::vector<std::string>{
+           "srun -N 2 --ntasks-per-node 8 bash train.sh ", "srun -n 16 ./train.sh ",
+           "mpirun -np 16 bash -x train.sh ",
+           "srun -n 16 bash -c 'bash train.sh $A'\nA=1 srun -n 16 sh train.sh "}) {
+    INFO(launch);
+    const ForeignLayout found = script_read(launch + batches_said + degree_said);
+    CHECK(found.layout.gpus() == 32);
+    CHECK(!has_note(found, "the script names none"));
+    CHECK(has_note(found,
+                   "GPUs: those of the cluster, 32, because each process of its launcher runs"));
+    CHECK(has_note(found, "train.sh, which is not given and may start several; --gpus says how"));
+  }
+  CHECK(has_note(script_read("bash train.sh " + batches_said + degree_said),
+                 "because the script names none"));
+  for (const std::string& script :
+       std::vector<std::string>{"#SBATCH --nodes=2\nsrun -N 2 --ntasks-per-node 8 bash train.sh",
+                                "TP=2\nmpirun -np 16 ./train.sh $TP",
+                                "torchrun --nproc-per-node 8 train.sh", "cd x\nbash train.sh 4"}) {
+    INFO(script);
+    CHECK(holds(refusal_of([&] { script_read(script); }),
+                "f: it has no flags of a layout, and starts"));
+    CHECK(holds(refusal_of([&] { script_read(script); }),
+                "train.sh, which is not given: where the flags are there, give that file, and "
+                "--gpus"));
+  }
+  CHECK(holds(refusal_of([&] { script_read("python prepare.py --x 1"); }), "f: expected a layout"));
 }
 
 }  // namespace sgdsim

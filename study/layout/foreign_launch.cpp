@@ -64,6 +64,44 @@ int64_t option_of(const LaunchWords& words, std::initializer_list<const char*> n
   return 0;
 }
 
+// What a launcher of MPI or Slurm is told, and what it starts.
+struct ProcessLaunch {
+  std::string name = {};  // of the launcher; empty: there is none
+  LaunchWords options = {};
+  LaunchWords started = {};
+};
+ProcessLaunch launch_in(const LaunchWords& words) {
+  const auto begin = std::find_if(words.begin(), words.end(), is_launcher);
+  if (begin == words.end()) return {};
+  const auto behind = std::find_if(begin + 1, words.end(), ends_options);
+  return {program_name(*begin), {begin + 1, behind}, {behind, words.end()}};
+}
+
+// One process of each node may start those of its GPUs.
+bool starts_script(const LaunchWords& words) {
+  return !words.empty() && starts_others(words.front()) && !is_wrapper(words.begin(), words.end());
+}
+
+int64_t processes_of(const ProcessLaunch& launch) {
+  const LaunchWords& options = launch.options;
+  if (launch.name != "srun") return option_of(options, {"-np", "--np", "-n", "--n"});
+  if (const int64_t tasks = option_of(options, {"-n", "--ntasks"}); tasks > 0) return tasks;
+  const int64_t nodes = std::min<int64_t>(1'000'000, option_of(options, {"-N", "--nodes"}));
+  return nodes * std::min<int64_t>(1'000'000, option_of(options, {"--ntasks-per-node"}));
+}
+
+// "train.sh" of "bash -x train.sh", of "./train.sh", and behind options of torchrun.
+std::string script_in(const LaunchWords& words) {
+  const auto is_file = [](const std::string& word) {
+    const std::string name = program_name(word);
+    return name.ends_with(".sh") || name.ends_with(".bash") || name.ends_with(".slurm");
+  };
+  const bool is_shell = is_one_of(program_name(words.front()), {"bash", "sh"});
+  const auto file = std::find_if(words.begin(), words.end(), is_file);
+  if (file != words.end()) return *file;
+  return is_shell && words.size() > 1 && !words[1].starts_with("-") ? words[1] : "";
+}
+
 }  // namespace
 
 bool is_swift_launch(const std::vector<std::string>& words) {
@@ -82,16 +120,27 @@ bool is_accelerate(const std::vector<std::string>& words) {
 }
 
 int64_t processes_launched(const std::vector<std::string>& words) {
-  const auto begin = std::find_if(words.begin(), words.end(), is_launcher);
-  if (begin == words.end()) return 0;
-  const LaunchWords options(begin + 1, std::find_if(begin + 1, words.end(), ends_options));
-  // One process of each node may start those of its GPUs.
-  const auto behind = begin + 1 + static_cast<std::ptrdiff_t>(options.size());
-  if (behind != words.end() && starts_others(*behind) && !is_wrapper(behind, words.end())) return 0;
-  if (program_name(*begin) != "srun") return option_of(options, {"-np", "--np", "-n", "--n"});
-  if (const int64_t tasks = option_of(options, {"-n", "--ntasks"}); tasks > 0) return tasks;
-  const int64_t nodes = std::min<int64_t>(1'000'000, option_of(options, {"-N", "--nodes"}));
-  return nodes * std::min<int64_t>(1'000'000, option_of(options, {"--ntasks-per-node"}));
+  const ProcessLaunch launch = launch_in(words);
+  return launch.name.empty() || starts_script(launch.started) ? 0 : processes_of(launch);
+}
+
+std::string script_launched(const std::vector<std::string>& words) {
+  const ProcessLaunch launch = launch_in(words);
+  const bool counts = !launch.name.empty() && processes_of(launch) > 0;
+  return counts && starts_script(launch.started) ? script_in(launch.started) : "";
+}
+
+std::string script_started(const std::vector<std::string>& words) {
+  for (auto begin = words.begin(); begin != words.end();) {
+    const auto end = std::find(begin, words.end(), "");
+    const LaunchWords command(begin, end);
+    const ProcessLaunch launch = launch_in(command);
+    const LaunchWords& started = launch.name.empty() ? command : launch.started;
+    if (starts_script(started))
+      if (const std::string script = script_in(started); !script.empty()) return script;
+    begin = end == words.end() ? end : std::next(end);
+  }
+  return "";
 }
 
 }  // namespace sgdsim

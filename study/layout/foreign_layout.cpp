@@ -1,6 +1,7 @@
 // Which program a file is of: by names that no other one has, or that stand in its tables.
 #include "study/layout/foreign_layout.h"
 
+#include "study/layout/foreign_launch.h"
 #include "study/layout/foreign_reader.h"
 #include "study/layout/foreign_unread.h"
 
@@ -74,6 +75,10 @@ std::string program_of(const FlatSettings& settings) {
                      "LLaMA-Factory's file has no degree of Megatron's, so that its layout is what "
                      "another file says, of deepspeed or FSDP; give that one, and --sequence, or "
                      "say it in words, as --layout \"dp8 zero3 ga8\"");
+  if (const std::string script = script_started(settings.words()); !script.empty())
+    throw InputError(settings.file(), "it has no flags of a layout, and starts " + script +
+                                          ", which is not given: where the flags are there, give "
+                                          "that file, and --gpus");
   const std::string end =
       settings.end_line() == 0
           ? ""

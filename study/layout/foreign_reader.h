@@ -9,6 +9,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/product.h"
+#include "study/layout/foreign_launch.h"
 #include "study/layout/foreign_layout.h"
 #include "study/layout/foreign_stages.h"
 
@@ -90,13 +91,19 @@ class ForeignReader {
       throw InputError(settings_.file(), "it does not say on how many GPUs; give --gpus");
     const bool is_script = settings_.kind() == FlatSettings::Kind::flags;
     if (is_script && gpus_.given == 0 && in_file == 0)
-      found_.notes.push_back("GPUs: those of the cluster, " + std::to_string(gpus) +
-                             ", because the script names none; --gpus says how many");
+      found_.notes.push_back("GPUs: those of the cluster, " + std::to_string(gpus) + ", because " +
+                             gpus_unsaid() + "; --gpus says how many");
     if (gpus % of_replica != 0)
       throw InputError(settings_.file(), "tp x pp x cp is " + std::to_string(of_replica) +
                                              ", by which " + std::to_string(gpus) +
                                              " GPUs do not divide");
     return gpus / of_replica;
+  }
+  std::string gpus_unsaid() const {
+    const std::string other = script_launched(settings_.words());
+    if (other.empty()) return "the script names none";
+    return "each process of its launcher runs " + other +
+           ", which is not given and may start several";
   }
   // Shards times copies of them; of all GPUs where nobody says how many shards.
   int64_t replicas_of_shards(const SettingNames& shards, int64_t copies) {
