@@ -133,6 +133,45 @@ TEST_CASE("wire words: options of a collective that nobody names are of the usua
             .starts_with("sgdsim: --set foo.bar=3: unknown field \"foo\""));
 }
 
+// An axis of whole collectives would replace them; one of algorithms leaves them.
+TEST_CASE("wire words: what an axis or a method says, too, is refused") {
+  const auto sweep = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"sweep",    "resnet50_v100", "-c",
+                                      "25gbe_16", "--minimize",    "metrics.iteration_us"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const std::vector<std::pair<const char*, std::vector<std::string>>> options = {
+      {"--ports", {"--fidelity", "message", "--ports", "shared"}},
+      {"--send-buffer", {"--fidelity", "message", "--send-buffer", "64 KiB"}},
+      {"--routing", {"--fidelity", "flow", "--routing", "split"}}};
+  for (const auto& row : options) {
+    CAPTURE(row.first);
+    std::vector<std::string> words = row.second;
+    words.insert(words.end(), {"--axis", "collective=ring,double_binary_tree"});
+    CHECK(refusal(sweep(words)) == "sgdsim: " + std::string(row.first) +
+                                       ": --axis replaces all of collective for each point, and "
+                                       "what this option says of it; give --axis "
+                                       "collective.algorithm=..., which leaves it there\n");
+  }
+  const std::vector<std::string> shared = {"--fidelity", "message", "--ports", "shared"};
+  std::vector<std::string> methods = shared;
+  methods.insert(methods.end(), {"--method", "a: collective=ring", "--method", "b: strategy=ddp"});
+  CHECK(
+      refusal(sweep(methods)).starts_with("sgdsim: --ports: --method replaces all of collective"));
+  CHECK(refusal(sweep({"--seed", "3", "--axis", "seed=1,2"})) ==
+        "sgdsim: --seed: --axis says seed, too; give one of them\n");
+  // Whatever is advised can be typed, and is what `run` says of the same.
+  std::vector<std::string> advised = shared;
+  advised.insert(advised.end(), {"--axis", "collective.algorithm=double_binary_tree", "--over",
+                                 "collective.algorithm"});
+  const Ran swept = call_sgdsim(sweep(advised));
+  CHECK(swept.exit_code == 0);
+  const Json run = answered({"run", "resnet50_v100", "-c", "25gbe_16", "--fidelity", "message",
+                             "--ports", "shared", "--set", "collective=double_binary_tree"});
+  CHECK(answered(sweep(advised))["groups"][0]["value"] == run["metrics"]["iteration_us"]["mean"]);
+}
+
 TEST_CASE("wire words: a jobs file's") {
   const Json as_it_is = answered({"jobs", two_jobs});
   CHECK(as_it_is["fidelity"] == "flow");

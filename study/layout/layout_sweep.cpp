@@ -90,7 +90,7 @@ void check_said_once(const LayoutWords& words, const std::string& field) {
     if (is_usual || one.name() != field || field == "model") continue;
     std::string option = "--" + field;
     std::replace(option.begin(), option.end(), '_', '-');
-    throw InputError(option, "--axis says " + field + ", too; give one of them");
+    throw said_by_axis(option, field);
   }
 }
 

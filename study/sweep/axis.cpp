@@ -220,4 +220,9 @@ bool Axis::is_ordered() const {
   return true;
 }
 
+InputError said_by_axis(const std::string& option, const std::string& field,
+                        const std::string& axis) {
+  return {option, axis + " says " + field + ", too; give one of them"};
+}
+
 }  // namespace sgdsim

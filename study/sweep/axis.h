@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "study/figures.h"
 #include "study/sweep/amount.h"
@@ -48,6 +49,10 @@ class Axis {
   double step_ = 0;  // in base units
   double last_ = 0;  // the last value, exactly as given
 };
+
+// What an option says that an axis (or a method) says, too, which would be read by nothing.
+InputError said_by_axis(const std::string& option, const std::string& field,
+                        const std::string& axis = "--axis");
 
 // The field `axes` of a sweep.
 Json schema_of_axes();

@@ -352,10 +352,25 @@ void check_costs(const Sweep& sweep) {
                        "change collective.per_byte, or --set collective=ring");
 }
 
+// An axis, or a method, of a whole `collective` says nothing of what an option said within.
+void check_option(const Sweep& sweep, const std::string& option, const std::string& path) {
+  for (const Axis& axis : sweep.axes)
+    for (const std::string& field : fields_of(sweep, axis.field())) {
+      const std::string whose = sweep.is_method(axis) ? "--method" : "--axis";
+      if (field == path) throw said_by_axis(option, field, whose);
+      if (!path.starts_with(field + ".")) continue;
+      throw InputError(option, whose + " replaces all of " + field +
+                                   " for each point, and what this option says of it; give " +
+                                   whose + " collective.algorithm=..., which leaves it there");
+    }
+}
+
 }  // namespace
 
 std::vector<std::string> check_axes(const Sweep& sweep) {
   check_costs(sweep);
+  for (const std::string& setting : sweep.base.options)
+    check_option(sweep, option_of_setting(setting), path_of_setting(setting));
   PointReader reader(sweep);
   std::vector<std::string> warnings;
   for (std::size_t g = 0; g < sweep.groups.size(); ++g) {
