@@ -354,6 +354,8 @@ TEST_CASE("breaks and margins: mistakes are a sentence") {
                                "sgdsim/layouts/1");
     CHECK(json["breaks"]["parts"].size() == 6);
     CHECK(!json["layouts"][0].contains("hidden"));
+    // It computes for twice as long, and the others wait for it.
+    CHECK(part_in(json["breaks"], "gpu", "half")["grew"] == "computing");
   }
 }
 

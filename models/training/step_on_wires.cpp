@@ -306,13 +306,18 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
     if (wants_slices) played.slices = slices_of(gpus, replayed);
     played.wires = use_of(*wires, replayed.carried_B, replayed.until - Time(), shown_links,
                           raised_by(how.meanwhile.changes, replayed.until));
-    const int64_t stage = played.last_gpu / (layout.gpus() / layout.pipeline);
-    const StepParts parts = parts_of(
-        costs.times_of_rank(stage), gpus.computed[static_cast<std::size_t>(played.last_gpu)].s(),
-        costs.optimizer_s(rank_parameters(step.model, layout, stage), stage), time.s());
-    for (const NamedPart& part : step_parts())
-      played.step.parts.*part.member += parts.*part.member / options.iterations;
-    played.step.slowest_stage = stage;
+    const auto stage_of = [&](int64_t gpu) { return gpu / (layout.gpus() / layout.pipeline); };
+    const auto add_parts = [&](int64_t gpu, StepParts& all) {
+      const int64_t stage = stage_of(gpu);
+      const StepParts parts =
+          parts_of(costs.times_of_rank(stage), gpus.computed[static_cast<std::size_t>(gpu)].s(),
+                   costs.optimizer_s(rank_parameters(step.model, layout, stage), stage), time.s());
+      for (const NamedPart& part : step_parts())
+        all.*part.member += parts.*part.member / options.iterations;
+    };
+    add_parts(played.last_gpu, played.step.parts);
+    add_parts(0, played.first_parts);
+    played.step.slowest_stage = stage_of(played.last_gpu);
   }
   const double mean_s = sum_s / options.iterations;
   played.step.time = options.iterations == 1 ? played.fastest : Duration::nearest_ps(mean_s * 1e12);

@@ -31,7 +31,8 @@ struct GpuSlice {
 };
 
 struct StepOnWires {
-  HybridStep step;  // the mean; parts are those of the GPU that ends last
+  HybridStep step;        // the mean; parts are those of the GPU that ends last
+  StepParts first_parts;  // and those of GPU 0
   Duration fastest;
   Duration slowest;
   // Of the last iteration.

@@ -39,10 +39,16 @@ PartTimes exposed_in(const StepParts& parts) {
           {"communication", us_of_s * parts.communication}};
 }
 
+StepTaken taken_in(const LayoutLine& line) {
+  return {line.step.time.us(), exposed_in(line.step.parts)};
+}
+
+LayoutLine line_of(const LayoutQuestion& question, const Layout& layout) {
+  return price_layout(question, layout, false).best.front();
+}
+
 StepTaken taken_by(const LayoutQuestion& question, const Layout& layout) {
-  const LayoutAnswer answer = price_layout(question, layout, false);
-  const HybridStep& step = answer.best.front().step;
-  return {step.time.us(), exposed_in(step.parts)};
+  return taken_in(line_of(question, layout));
 }
 
 StepTaken taken_on(const LayoutQuestion& question, const Layout& layout, const Json& cluster) {
@@ -56,14 +62,22 @@ StepTaken taken_without(LayoutQuestion question, const Layout& layout, const Spa
   return taken_by(question, layout);
 }
 
-// One GPU at half of its speed.
-StepTaken with_slow_gpu(LayoutQuestion question, const Layout& layout, const StepTaken& base) {
+// GPU 0 at half of its speed. On wires all others only wait for it: what grew is what grew of it.
+StepTaken with_slow_gpu(LayoutQuestion question, const Layout& layout, const LayoutLine& usual) {
+  const StepTaken base = taken_in(usual);
   const bool is_formula = !question.plays();
   if (is_formula) question.fidelity = Fidelity::message;
   const StepTaken whole = is_formula ? taken_by(question, layout) : base;
   const Json slow = {{"slow", {{{"worker", 0}, {"factor", 1 / half}}}}};
   question.play.workers = read_workers(Value(slow, "breaks", ""));
-  StepTaken taken = taken_by(question, layout);
+  const LayoutLine slower = line_of(question, layout);
+  StepTaken taken = taken_in(slower);
+  if (slower.on_wires && usual.on_wires) {
+    taken.parts = exposed_in(slower.on_wires->first_parts);
+    const PartTimes before = exposed_in(usual.on_wires->first_parts);
+    for (std::size_t i = 0; i < before.size(); ++i)
+      taken.parts[i].second += base.parts[i].second - before[i].second;
+  }
   if (!is_formula) return taken;
   const double scale = base.step_us / whole.step_us;
   for (std::size_t i = 0; i < taken.parts.size(); ++i)
@@ -167,7 +181,7 @@ Margin margin_of(const LayoutQuestion& question, std::vector<FoundLayout> layout
 
 Breaks breaks_of(const LayoutQuestion& question, const LayoutLine& line) {
   const Layout& layout = line.found.layout;
-  const StepTaken base{line.step.time.us(), exposed_in(line.step.parts)};
+  const StepTaken base = taken_in(line);
   BreakList list(base, question.step_size().gpus);
   for (const LinkClass& link : link_classes(question.cluster_json)) {
     const auto at = [&](double part) {
@@ -190,7 +204,7 @@ Breaks breaks_of(const LayoutQuestion& question, const LayoutLine& line) {
     list.add_stop("the ways between sites");
   }
   if (question.play.workers.all_alike()) {
-    list.add("gpu", "a GPU", "half", with_slow_gpu(question, layout, base));
+    list.add("gpu", "a GPU", "half", with_slow_gpu(question, layout, line));
     add_gone_gpu(question, layout, base, list);
   }
   return std::move(list).breaks();
