@@ -197,6 +197,13 @@ TEST_CASE("failure logs: refused") {
             "line 2: failed after the log ended: give --until \"1970-01-03\", or later"},
            {one, scope(1, "1970-01-09", "1970-01-02"), "--since: the log would have no length"},
            {one, scope(1, "0", "10"), "they cannot be compared"},
+           // What is typed has to be like the log.
+           {head + "1970-01-03T00:00:00Z,a,gpu,\n", scope(1, "1970-01-01"),
+            "--since: \"1970-01-01\" has no time zone, and the moment at log.csv: line 2 has a "
+            "time "
+            "zone: they cannot be compared; write it with one, as 1970-01-01T00:00:00Z"},
+           {head + "1970-01-03T00:00:00Z,a,gpu,\n", scope(1, "", "1970-01-09 10:00"),
+            "write it with one, as 1970-01-09 10:00Z"},
            {one + "1970-01-04,b,gpu,\n", scope(1, "1970-01-01", "1970-02-01"),
             "--units: the log names 2 nodes"},
            {head + "1970-01-03,a,gpu,1970-01-02\n", scope(1), "before it failed"},

@@ -79,6 +79,11 @@ TEST_CASE("fit command: of the same measured in two files the middle counts") {
   CHECK(json["fits"][0]["pieces"][0]["beta_ps_per_B"].get<double>() == doctest::Approx(200));
   CHECK(json["notes"][0].get<std::string>().find(
             "broadcast of 1 KB among 4: 2 runs took from 10.1 us to 30.3 us") == 0);
+  // Once, whatever the number of sizes.
+  CHECK(json["notes"][0].get<std::string>().ends_with(
+      "; the median is used, and so it is of 2 more whose runs differ by a factor above 2"));
+  const std::string notes = json["notes"].dump();
+  CHECK(notes.find("runs took") == notes.rfind("runs took"));
   const Json cut = json_of({one.name(), "-p", "4", "--segments", "3"});
   CHECK(cut["notes"][0].get<std::string>().find("the sizes are enough for 1") != std::string::npos);
 }

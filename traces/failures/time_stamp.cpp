@@ -1,6 +1,7 @@
 // Digit by digit: what is left over is no moment.
 #include "traces/failures/time_stamp.h"
 
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -124,16 +125,19 @@ double TimeStamps::read(std::string_view text, const std::string& where) {
     first_where_ = where;
     first_ = stamp.kind;
   }
-  constexpr const char* like[] = {"in seconds, as 1767225600",
-                                  "without one, as 2026-01-01 00:00:00",
-                                  "with one, as 2026-01-01T00:00:00Z"};
+  const bool has_clock = text.find(':') != std::string_view::npos;
+  const std::string zoned = stamp.kind == TimeStamp::Kind::local
+                                ? std::string(text) + (has_clock ? "Z" : "T00:00:00Z")
+                                : "2026-01-01T00:00:00Z";
+  const std::array<std::string, 3> like = {
+      "in seconds, as 1767225600", "without one, as 2026-01-01 00:00:00", "with one, as " + zoned};
   constexpr const char* kinds[] = {"is in seconds", "has no time zone", "has a time zone"};
   if (stamp.kind != first_)
     throw InputError(where, "\"" + std::string(text.substr(0, 60)) + "\" " +
                                 kinds[static_cast<int>(stamp.kind)] + ", and the moment at " +
                                 first_where_ + " " + kinds[static_cast<int>(first_)] +
                                 ": they cannot be compared; write it " +
-                                like[static_cast<int>(first_)]);
+                                like[static_cast<std::size_t>(first_)]);
   return stamp.s;
 }
 

@@ -49,9 +49,10 @@ class UnitLog {
                                       "--units 2048");
     record_.unit_count = scope.units;
     record_.runs = record_.named = record_.unit;
+    read(log);
+    // Behind the log, whose moments they have to be like.
     if (!scope.since.empty()) since_s_ = stamps_.read(scope.since, "--since");
     if (!scope.until.empty()) until_s_ = stamps_.read(scope.until, "--until");
-    read(log);
   }
   FailureRecord take() {
     find_window();

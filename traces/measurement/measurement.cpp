@@ -28,8 +28,9 @@ auto key_of(const Series& series) {
 constexpr double wide_spread = 2;  // the slowest run over the fastest
 
 // One point per size and FLOP, ascending. A size that was measured several times gets the median,
-// which one run among other work does not move; a note says where runs differ widely.
-void settle(Series& series, std::vector<std::string>& notes) {
+// // which one run among other work does not move. Says of each whose runs differ widely how they
+// do.
+void settle(Series& series, std::vector<std::string>& differing) {
   std::vector<MeasuredPoint>& points = series.points;
   std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) {
     return std::tie(a.size, a.flop) < std::tie(b.size, b.flop);
@@ -51,11 +52,10 @@ void settle(Series& series, std::vector<std::string>& notes) {
                       .flop = points[from].flop,
                       .error = error});
     if (times_ps.back() > wide_spread * times_ps.front())
-      notes.push_back(series.operation + " of " + to_text(points[from].size) + " among " +
-                      std::to_string(series.ranks) + ": " + std::to_string(times_ps.size()) +
-                      " runs took from " + to_text(Duration::nearest_ps(times_ps.front())) +
-                      " to " + to_text(Duration::nearest_ps(times_ps.back())) +
-                      "; the median is used");
+      differing.push_back(series.operation + " of " + to_text(points[from].size) + " among " +
+                          std::to_string(series.ranks) + ": " + std::to_string(times_ps.size()) +
+                          " runs took from " + to_text(Duration::nearest_ps(times_ps.front())) +
+                          " to " + to_text(Duration::nearest_ps(times_ps.back())));
     from += times_ps.size();
   }
   points = std::move(answer);
@@ -114,7 +114,14 @@ void tidy(Measurement& measurement, const std::string& file) {
     std::vector<MeasuredPoint>& points = merged[place->second].points;
     points.insert(points.end(), series.points.begin(), series.points.end());
   }
-  for (Series& series : merged) settle(series, measurement.notes);
+  std::vector<std::string> differing;
+  for (Series& series : merged) settle(series, differing);
+  if (!differing.empty())
+    measurement.notes.push_back(differing.front() + "; the median is used" +
+                                (differing.size() > 1
+                                     ? ", and so it is of " + std::to_string(differing.size() - 1) +
+                                           " more whose runs differ by a factor above 2"
+                                     : ""));
   std::erase_if(merged, [](const Series& series) { return series.points.empty(); });
   measurement.series = std::move(merged);
   if (measurement.name.empty())
