@@ -273,6 +273,18 @@ TEST_CASE("jobs, mixed: what is refused") {
                      {"iterations", 1'000'000}};
   CHECK(mixed_refusal_of(file_of(racks, {many})).find("more than 20000000 operations") !=
         std::string::npos);
+  // As many messages of a step as `layout` says, once more than 100 million hold.
+  const std::vector<std::string> step = {
+      "layout",     "llama3.1_8b", "-c",         "dgx_h100_4", "--layout", "dp32 zero1 mbs1 ga1",
+      "--sequence", "128",         "--fidelity", "flow",       "--format", "json"};
+  const double messages = number_of(step, "/layouts/0/messages");
+  const Json layout_often = {
+      {"layout", {{"model", "llama3.1_8b"}, {"layout", "dp32 zero1 mbs1 ga1"}, {"sequence", 128}}},
+      {"iterations", static_cast<int64_t>(1e8 / messages) + 1}};
+  CHECK(mixed_refusal_of(file_of("dgx_h100_4", {layout_often}))
+            .find("/jobs/0: its collectives are more than 100 million messages, the most that are "
+                  "simulated; fewer GPUs, micro-batches or iterations would fit") !=
+        std::string::npos);
 }
 
 TEST_CASE("jobs, mixed: a collective alone takes what its own command says, on any network") {

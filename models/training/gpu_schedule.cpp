@@ -2,12 +2,14 @@
 #include "models/training/gpu_schedule.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "models/training/gpu_groups.h"
 #include "models/training/gpu_writer.h"
 #include "models/training/hybrid_step.h"
 #include "sim/core/cast.h"
+#include "sim/work/program_traffic.h"
 
 namespace sgdsim {
 namespace {
@@ -152,6 +154,29 @@ std::vector<GpuCuts> gpu_cuts(const TrainingStep& step, const Cluster& cluster,
   std::vector<GpuCuts> cuts;
   for (int64_t stage = 0; stage < step.layout.pipeline; ++stage) cuts.push_back(writer.cuts(stage));
   return cuts;
+}
+
+double messages_of(const RankSchedule& schedule) {
+  std::map<uint32_t, double> of_member;  // by program
+  double messages = 0;
+  for (const RankOperation& one : schedule.operations()) {
+    messages += one.verb == RankVerb::send ? 1 : 0;
+    if (one.verb != RankVerb::call) continue;
+    const RankCall call = one.call();
+    const auto [known, is_new] = of_member.try_emplace(call.program, 0);
+    if (is_new) {
+      const auto members = static_cast<int>(schedule.group(call.group).size());
+      const Traffic traffic = traffic_of(schedule.program(call.program), members);
+      known->second = static_cast<double>(traffic.messages) / members;
+    }
+    messages += known->second;
+  }
+  return messages;
+}
+
+std::string too_many_messages(const std::string& fewer) {
+  return "its collectives are more than 100 million messages, the most that are simulated; fewer " +
+         fewer + " would fit";
 }
 
 }  // namespace sgdsim

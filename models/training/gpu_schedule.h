@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "models/training/gpu_parts.h"
 #include "models/training/group_times.h"
@@ -59,5 +60,12 @@ struct GpuScheduleOptions {
 // beyond so many operations.
 GpuSchedule gpu_schedule(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
                          const GpuScheduleOptions& options = {});
+
+// Of collectives of all GPUs in one step at most; and packets.
+inline constexpr double most_step_messages = 1e8;
+// Of the ranks that are written, where others of their groups are not.
+double messages_of(const RankSchedule& schedule);
+// `fewer`: of what less would be simulated.
+std::string too_many_messages(const std::string& fewer);
 
 }  // namespace sgdsim

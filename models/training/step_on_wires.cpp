@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -72,29 +71,8 @@ std::vector<GpuSlice> slices_of(const GpuSchedule& gpus, const Replayed& replaye
   return slices;
 }
 
-// Of the ranks that are written, where others of their groups are not.
-double messages_of(const RankSchedule& schedule) {
-  std::map<uint32_t, double> of_member;  // by program
-  double messages = 0;
-  for (const RankOperation& one : schedule.operations()) {
-    messages += one.verb == RankVerb::send ? 1 : 0;
-    if (one.verb != RankVerb::call) continue;
-    const RankCall call = one.call();
-    const auto [known, is_new] = of_member.try_emplace(call.program, 0);
-    if (is_new) {
-      const auto members = static_cast<int>(schedule.group(call.group).size());
-      const Traffic traffic = traffic_of(schedule.program(call.program), members);
-      known->second = static_cast<double>(traffic.messages) / members;
-    }
-    messages += known->second;
-  }
-  return messages;
-}
-
 [[noreturn]] void refuse_messages() {
-  throw InputError("layout",
-                   "its collectives are more than 100 million messages, the most that are "
-                   "simulated; fewer GPUs or micro-batches, or fidelity message, would fit");
+  throw InputError("layout", too_many_messages("GPUs or micro-batches, or fidelity message,"));
 }
 
 // Operations, messages or packets, in parts of as many as are simulated. `rings`: null: none is

@@ -58,9 +58,6 @@ class StuckStep : public InputError {
   using InputError::InputError;
 };
 
-// At most, or packets.
-inline constexpr double most_step_messages = 1e8;
-
 // StuckStep where wires that are closed, or packets that are lost, let a step wait for ever.
 StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, GroupTimes& groups,
                           const StepWires& how, const LayoutPlay& options = {});

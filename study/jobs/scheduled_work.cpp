@@ -271,6 +271,9 @@ ScheduledWork WorkOfJob::on(const Cluster& part, const UsualReach& reach) const 
   if (operations > most_scheduled_operations / static_cast<std::size_t>(times_))
     where_.fail("it has more than " + std::to_string(most_scheduled_operations) +
                 " operations in all iterations; fewer iterations would fit");
+  if (std::holds_alternative<Parallel>(work_) &&
+      messages_of(work.schedule) > most_step_messages / times_)
+    where_.fail(too_many_messages("GPUs, micro-batches or iterations"));
   return work;
 }
 
