@@ -177,6 +177,8 @@ struct Algorithm {
   std::optional<Duration> (*closed_form)(const CollectiveJob& job);
   std::string_view closed_form_note = {};  // if it is more than a matter of rounding
   bool takes_block = false;
+  // Whether an all-reduce is the same whichever member is its root; null: never.
+  bool (*needs_no_root)(const CollectiveOptions& options) = nullptr;
   // InputError if the options do not fit the job; null: there is nothing to check.
   void (*check)(const CollectiveJob& job) = nullptr;
   // The algorithms that it plays, whose options it takes as well; null: none.
@@ -195,6 +197,8 @@ struct Algorithm {
   // closed_form, where it holds: no other formula has what receivers wait for while senders go on.
   std::optional<Duration> formula(const CollectiveJob& job) const;
 };
+
+inline bool always(const CollectiveOptions&) { return true; }
 
 // By name; the error lists the known ones.
 const Algorithm& algorithm_named(const std::string& name, const std::string& where);

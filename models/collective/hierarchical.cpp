@@ -49,9 +49,16 @@ const Algorithm& offering(Operation operation, const Algorithm& part) {
   return part;
 }
 
-bool is_sharded(const CollectiveJob& job, const Algorithm& inner) {
-  return !job.options.of(by_leader) && inner.offers(Operation::reduce_scatter) &&
+bool is_sharded(const CollectiveOptions& options, const Algorithm& inner) {
+  return !options.of(by_leader) && inner.offers(Operation::reduce_scatter) &&
          inner.offers(Operation::allgather);
+}
+
+// Shards are of all members of a node; what crosses may have a root.
+bool needs_no_root(const CollectiveOptions& options) {
+  const Algorithm& outer = part_named(options.of(across), "outer");
+  return is_sharded(options, part_named(options.of(inside), "inner")) &&
+         outer.needs_no_root != nullptr && outer.needs_no_root(options);
 }
 
 class Parts {
@@ -78,7 +85,7 @@ class Parts {
       default:
         break;
     }
-    if (is_sharded(job_, inner_))
+    if (is_sharded(job_.options, inner_))
       return {inner(Operation::reduce_scatter), outer(Operation::allreduce, true),
               inner(Operation::allgather)};
     return {inner(Operation::reduce), outer(Operation::allreduce, false),
@@ -148,6 +155,7 @@ Algorithm describe() {
           .schedule = schedule,
           .closed_form = closed_form,
           .takes_block = true,
+          .needs_no_root = needs_no_root,
           .parts =
               [](const CollectiveOptions& options) {
                 return std::vector{options.of(inside), options.of(across)};

@@ -106,6 +106,7 @@ Algorithm describe() {
           .options = {},
           .schedule = schedule,
           .closed_form = closed_form,
+          .needs_no_root = always,
           .waits_each_round = true};
 }
 

@@ -85,7 +85,8 @@ Algorithm describe() {
           .operations = {Operation::allreduce, Operation::reduce_scatter, Operation::allgather},
           .options = {dimensions_given},
           .schedule = schedule,
-          .closed_form = closed_form};
+          .closed_form = closed_form,
+          .needs_no_root = always};
 }
 
 }  // namespace sgdsim::collective::torus_ring

@@ -196,14 +196,24 @@ void check_known_options(const CollectiveArguments& arguments,
   }
 }
 
-bool has_effect(const CollectiveArguments& arguments, const std::string& algorithm,
-                const std::string& key) {
-  if (algorithm == "nccl") return knows(nccl_option_keys(), key);
-  if (knows(nccl_option_keys(), key)) return false;
+namespace {
+
+// Those of algorithms.
+CollectiveOptions options_given(const CollectiveArguments& arguments) {
   CollectiveOptions options;
   for (const std::string& option : arguments.options)
     if (knows(option_keys(), option_key(option)))
       set_option(options, option_key(option), option_value(option), "--option");
+  return options;
+}
+
+}  // namespace
+
+bool has_effect(const CollectiveArguments& arguments, const std::string& algorithm,
+                const std::string& key) {
+  if (algorithm == "nccl") return knows(nccl_option_keys(), key);
+  if (knows(nccl_option_keys(), key)) return false;
+  const CollectiveOptions options = options_given(arguments);
   const Operation operation = operation_named(arguments.operation, "--op");
   auto applies = [&](const Algorithm& one) {
     if (!reads_option(one, key, operation)) return false;
@@ -224,6 +234,14 @@ bool takes_block(const std::string& algorithm) {
   return algorithm == "auto" || known_algorithm(algorithm).takes_block;
 }
 
+bool takes_root(const CollectiveArguments& arguments, const std::string& algorithm) {
+  if (algorithm == "nccl") return false;
+  if (algorithm == "auto" || operation_named(arguments.operation, "--op") != Operation::allreduce)
+    return true;
+  const Algorithm& one = known_algorithm(algorithm);
+  return one.needs_no_root == nullptr || !one.needs_no_root(options_given(arguments));
+}
+
 CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::string& algorithm,
                                const std::vector<Bytes>& messages) {
   check_message_only(arguments);
@@ -232,8 +250,11 @@ CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::
   question.operation = operation_named(arguments.operation, "--op");
   question.messages = messages;
   if (!arguments.block.empty()) question.block = parse_bytes(arguments.block, "--block");
-  if (!arguments.root.empty())
+  if (!arguments.root.empty()) {
     question.root = static_cast<int>(parse_whole(arguments.root, 0, most_ranks - 1, "--root"));
+    if (!takes_root(arguments, algorithm))
+      throw no_effect("--root", "on " + algorithm + " for " + arguments.operation);
+  }
   for (const std::string& option : arguments.options) {
     const std::string key = option_key(option);
     set_option(question.options, key, option_value(option), "--option");

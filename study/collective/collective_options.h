@@ -73,6 +73,8 @@ void check_known_options(const CollectiveArguments& arguments,
 bool has_effect(const CollectiveArguments& arguments, const std::string& algorithm,
                 const std::string& key);
 bool takes_block(const std::string& algorithm);
+// Whether it matters which member is the root. Of operations that have none, an error says so.
+bool takes_root(const CollectiveArguments& arguments, const std::string& algorithm);
 
 // The ranks to simulate: one value, or those of a sweep; all workers of the cluster if not given.
 std::vector<int> ranks_of(const CollectiveArguments& arguments);

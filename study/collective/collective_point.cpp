@@ -59,6 +59,11 @@ void check_all_count(const CollectiveArguments& arguments, const std::vector<std
       throw InputError("--option", idle_word("option " + option_key(option),
                                              "on any of the algorithms of this sweep"));
   }
+  const bool has_root = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return takes_root(arguments, name);
+  });
+  if (!arguments.root.empty() && !has_root)
+    throw no_effect("--root", "on any of the algorithms of this sweep");
   const bool has_blocks = std::any_of(names.begin(), names.end(), takes_block);
   if (!arguments.block.empty() && !has_blocks)
     throw InputError("--block", "none of the algorithms of this sweep cuts messages into blocks");
@@ -104,6 +109,7 @@ CollectiveArguments arguments_for(const CollectiveArguments& arguments,
     return !has_effect(arguments, algorithm, option_key(option));
   });
   if (!takes_block(algorithm)) mine.block.clear();
+  if (!takes_root(arguments, algorithm)) mine.root.clear();
   if (algorithm == "nccl") mine.limits = {};  // a formula, which the others are compared with
   return mine;
 }
