@@ -298,6 +298,29 @@ TEST_CASE("sgdsim layout: when the training ends with failures") {
         doctest::Approx(one["days"].get<double>() / end["days"].get<double>()).epsilon(1e-9));
   CHECK(end["cost"].get<double>() ==
         doctest::Approx(2.5 * 32 * 24 * end["days"].get<double>()).epsilon(1e-12));
+  CHECK(!end.contains("energy_kWh"));
+  CHECK(!end.contains("until"));
+  // 32 GPUs of 1 kW, whatever they do, with half as much for the building, by as many runs; and a
+  // date long before the work is done, or far behind it.
+  Json powered = Json::parse(ways);
+  powered["power"] = {{"busy_W", 1000}, {"idle_W", 1000}, {"pue", 1.5}, {"grid_kg_per_kWh", 0.5}};
+  question["power"] = powered["power"];
+  question["runs"] = 400;
+  for (const auto& [until, late] : {std::pair("1 h", 1.), std::pair("1000 days", 0.)}) {
+    powered["until"] = question["until"] = until;
+    std::vector<std::string> asked = words;
+    asked.back() = powered.dump();
+    const Json more = answer_to(asked)["layouts"][0]["end"];
+    CHECK(more["days"] == end["days"]);
+    CHECK(more["until"]["late"].get<double>() == doctest::Approx(late));
+    CHECK(more["energy_kWh"].get<double>() ==
+          doctest::Approx(1.5 * 32 * 24 * end["days"].get<double>()).epsilon(0.05));
+    CHECK(more["carbon_kg"].get<double>() ==
+          doctest::Approx(0.5 * more["energy_kWh"].get<double>()));
+    const Json same = Json::parse(run_sgdsim({"goodput", question.dump(), "--format", "json"}).out);
+    CHECK(more["energy_kWh"] == same["energy_kWh"]);
+    CHECK(more["until"]["late"] == same["until"]["late"]);
+  }
   CHECK(end["interval_s"].get<double>() >= step_s);
   // Where replicas that fail are left out, they are the layout's, and the soonest end comes first.
   Json shrinking = Json::parse(ways);

@@ -322,7 +322,7 @@ void print(std::ostream& out, const AdviceQuestion& question, const Advice& advi
     const TrainingEnd& end = advice.training->end;
     out << "the training ends after " << span_text(end.days * seconds_of_day, 4) << ", "
         << part_text(end.productive) << " of which are productive, with saves every "
-        << span_text(end.interval_s) << " of work\n\n";
+        << span_text(end.interval_s) << " of work" << beyond_days(end) << "\n\n";
     print_ranked(out, advice, most);
   } else {
     out << '\n';

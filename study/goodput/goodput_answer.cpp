@@ -259,8 +259,10 @@ std::vector<SourceAnswer> with_all_sources(const GoodputQuestion& question, cons
   return answers;
 }
 
+}  // namespace
+
 DeadlineAnswer meet_deadline(const GoodputQuestion& question, const goodput::Runs& runs,
-                             const Asker& asker) {
+                             int threads, const std::function<void()>& look) {
   DeadlineAnswer answer{*question.until_s, runs.part_later_than(*question.until_s), 0, false};
   const auto count = static_cast<double>(runs.walls.size());
   answer.standard_error = std::sqrt(answer.late * (1 - answer.late) / count);
@@ -269,11 +271,10 @@ DeadlineAnswer meet_deadline(const GoodputQuestion& question, const goodput::Run
     return answer;
   if (*question.until_s < question.work_s()) return answer;
   const goodput::Chance chance = goodput::chance_later_than(
-      question.plan, *question.until_s, {stratum_runs, question.seed, asker.threads, asker.look});
+      question.plan, *question.until_s, {stratum_runs, question.seed, threads, look});
   return {*question.until_s, chance.probability, chance.standard_error, true};
 }
 
-// Spares wait from start to end, whichever nodes they are.
 CostAnswer cost_of(const GoodputQuestion& question, const goodput::Runs& runs) {
   const auto gpus = static_cast<double>(question.gpus());
   const auto spare_gpus = static_cast<double>(question.spare_gpus());
@@ -296,6 +297,8 @@ CostAnswer cost_of(const GoodputQuestion& question, const goodput::Runs& runs) {
   if (power.kg_per_kWh) cost.kg = *cost.kWh * *power.kg_per_kWh;
   return cost;
 }
+
+namespace {
 
 // An approximation, with the sentence that it needs.
 FormulaAnswer by_name(const GoodputQuestion& question) {
@@ -351,7 +354,7 @@ GoodputAnswer answer_goodput(GoodputQuestion question, int threads,
   answer.runs = asker.play(question.plan, std::min(affordable, question.runs), question.seed);
   answer.interval = advise_interval(question.plan);
   answer.progress = follow_progress(question, answer.runs, asker);
-  if (question.until_s) answer.deadline = meet_deadline(question, answer.runs, asker);
+  if (question.until_s) answer.deadline = meet_deadline(question, answer.runs, threads, look);
   answer.spares = spares_for(question);
   answer.cost = cost_of(question, answer.runs);
   if (events > most_compared_events && !has_closed_form(question.plan))

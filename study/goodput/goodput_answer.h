@@ -81,6 +81,12 @@ struct GoodputAnswer {
 // Nothing where no node has to be repaired.
 std::optional<SparesAnswer> spares_for(const GoodputQuestion& question);
 
+// Of a question with `until`, by runs of it.
+DeadlineAnswer meet_deadline(const GoodputQuestion& question, const goodput::Runs& runs,
+                             int threads, const std::function<void()>& look);
+// Spares wait from start to end, whichever nodes they are.
+CostAnswer cost_of(const GoodputQuestion& question, const goodput::Runs& runs);
+
 GoodputAnswer answer_goodput(GoodputQuestion question, int threads,
                              const std::function<void()>& look);
 

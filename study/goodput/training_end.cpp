@@ -9,6 +9,7 @@
 #include "study/goodput/spans.h"
 #include "study/shell_word.h"
 #include "study/step/override.h"
+#include "study/table.h"
 
 namespace sgdsim {
 namespace {
@@ -16,11 +17,11 @@ namespace {
 constexpr int64_t usual_runs = 400;
 
 TrainingEnd end_of(const GoodputQuestion& question, const std::function<void()>& look) {
-  const double wall_s =
-      has_closed_form(question.plan)
-          ? closed_form_s(question.plan)
-          : goodput::to_s(
-                goodput::play_runs(question.plan, {question.runs, question.seed, 1, look}).wall);
+  const bool has_formula = has_closed_form(question.plan);
+  goodput::Runs runs;
+  if (!has_formula || question.power || question.until_s)
+    runs = goodput::play_runs(question.plan, {question.runs, question.seed, 1, look});
+  const double wall_s = has_formula ? closed_form_s(question.plan) : goodput::to_s(runs.wall);
   TrainingEnd end{wall_s / seconds_of_day,
                   std::min(1.0, question.work_s() / wall_s),  // rounded, where nothing stops it
                   question.interval_s(),
@@ -29,10 +30,27 @@ TrainingEnd end_of(const GoodputQuestion& question, const std::function<void()>&
   if (question.gpu_hour)
     end.cost = *question.gpu_hour * static_cast<double>(question.gpus() + question.spare_gpus()) *
                wall_s / seconds_of_hour;
+  if (question.power) {
+    const CostAnswer cost = cost_of(question, runs);
+    end.kWh = cost.kWh;
+    end.kg = cost.kg;
+  }
+  if (question.until_s) end.deadline = meet_deadline(question, runs, 1, look);
   return end;
 }
 
 }  // namespace
+
+std::string beyond_days(const TrainingEnd& end) {
+  std::string text;
+  if (end.cost) text += ", " + rounded(*end.cost, 4) + " to pay";
+  if (end.kWh) text += ", " + rounded(*end.kWh, 3) + " kWh";
+  if (end.kg) text += ", " + rounded(*end.kg, 3) + " kg CO2";
+  if (end.deadline)
+    text += ", later than " + span_text(end.deadline->until_s) + " with " +
+            part_text(end.deadline->late, 2);
+  return text;
+}
 
 Fields fields_of(const TrainingEnd& end) {
   return {Field("days", end.days, "days until it ends, in the mean").at_least(0),
@@ -41,7 +59,10 @@ Fields fields_of(const TrainingEnd& end) {
           Field("stall_s", end.stall_s, "for how long each save stops it").at_least(0),
           Field("cost", end.cost,
                 "cost of all GPUs, those of spares with them, if the question has a price")
-              .at_least(0)};
+              .at_least(0),
+          {"energy_kWh", end.kWh, "of the machine and its building, if the question has `power`"},
+          {"carbon_kg", end.kg, "for that energy"},
+          {"until", end.deadline, "the date that was asked about"}};
 }
 
 FailingTraining::FailingTraining(std::string file_or_json, const std::vector<Known>& known)

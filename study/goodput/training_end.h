@@ -9,7 +9,7 @@
 
 #include "sim/core/json.h"
 #include "sim/core/units.h"
-#include "study/goodput/goodput_question.h"
+#include "study/goodput/goodput_answer.h"
 
 namespace sgdsim {
 
@@ -19,7 +19,13 @@ struct TrainingEnd {
   double interval_s = 0;  // of work, between saves
   double stall_s = 0;     // of each save
   std::optional<double> cost = {};
+  // Of questions with `power` and `until`, by runs.
+  std::optional<double> kWh = {};
+  std::optional<double> kg = {};
+  std::optional<DeadlineAnswer> deadline = {};
 };
+// What it says beyond the days, as ", 1.2e+06 kWh"; empty: nothing.
+std::string beyond_days(const TrainingEnd& end);
 Fields fields_of(const TrainingEnd& end);
 
 class FailingTraining {

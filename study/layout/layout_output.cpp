@@ -67,7 +67,7 @@ std::string end_text(const TrainingEnd& end) {
   std::string text = days_text(end.days) + ", " + part_text(end.productive) +
                      " of it productive, saved every " + span_text(end.interval_s) + " of work";
   if (end.stall_s > 0) text += " (each save stops it for " + span_text(end.stall_s) + ")";
-  return end.cost ? text + ", " + rounded(*end.cost, 4) + " to pay" : text;
+  return text + beyond_days(end);
 }
 
 // Small models are nearly always under-predicted: the interval need not hold the prediction.
