@@ -23,15 +23,29 @@ struct PassSeconds {
 struct PassesOfRank {
   PassSeconds alone;
   Interference both = {};
+  // Of each pass, what lies under another one where they overlap.
+  double forward_under_s = 0;
+  double backward_under_s = 0;
   double exposed_s(double exchange_s, double pass_s) const;
+  // By how much longer products take while so much of exchanges lies beside them.
+  double slowed_s(double hidden_s) const {
+    return hidden_s * both.exchange * (1 - 1 / both.products);
+  }
+  // By how much later a pass ends with an exchange that begins with it: it takes longer until one
+  // of them has ended, and waits for what is left of the exchange.
+  double longer_s(double exchange_s, double pass_s) const {
+    const double exposed = exposed_s(exchange_s, pass_s);
+    return exposed + slowed_s(exchange_s - exposed);
+  }
 };
 
 // With zero2 and zero3 every pass has exchanges beside it: by how much later these make its end,
-// and by how much longer what a micro-batch takes of the rank, whose passes alternate for the most
-// part.
+// and what a micro-batch waits for them, and hides of them, in the passes of the rank, which
+// alternate for the most part.
 struct LongerPasses {
   PassSeconds ends;
   double micro_batch_s = 0;
+  double hidden_s = 0;
   // What a pass of a chunk waits for beside what is sent to it.
   double forward_waits_s = 0;
   double backward_waits_s = 0;
@@ -40,11 +54,11 @@ struct LongerPasses {
 LongerPasses longer_passes(const Layout& layout, const StageExchange& exchange,
                            const PassesOfRank& passes);
 
-// Of the exchanges of a stage, what nothing hides of those at the first and the last passes (with
-// zero2 and zero3, of one micro-batch), and all. `send_s`: from a stage to the next.
+// Of the exchanges of a stage at the first and the last passes (with zero2 and zero3, of one
+// micro-batch), what nothing hides, and the rest. `send_s`: from a stage to the next.
 struct DataTimes {
   double exposed = 0;
-  double all = 0;
+  double hidden = 0;
 };
 DataTimes data_s(const Layout& layout, const StageExchange& exchange, const PassesOfRank& passes,
                  double send_s);

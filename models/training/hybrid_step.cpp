@@ -2,6 +2,7 @@
 #include "models/training/hybrid_step.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/training/pass_order.h"
 #include "models/training/training_flop.h"
@@ -12,9 +13,9 @@ namespace {
 
 struct PricedStage {
   LayerTimes times;
-  PassSeconds passes = {};   // with the exchanges of zero2 and zero3 that nothing hides
+  PassSeconds passes = {};   // with the exchanges of zero2 and zero3 beside them
   LongerPasses longer = {};  // by these
-  double exchanged() const { return longer.micro_batch_s; }
+  double pace_s = 0;         // what one of many micro-batches takes
   double slot_s() const { return times.forward.all() + times.backward.all(); }
 };
 
@@ -34,12 +35,14 @@ PricedStage priced_rank(const TrainingStep& step, const StageCosts& costs, int64
   return mean;
 }
 
-// Of the expert exchanges, what lies under the computing of the other pass where two micro-batches
-// overlap.
+// Of the expert exchanges of a pass, what lies under the computing of the other one where two
+// micro-batches overlap.
+double under_s(const PassTimes& pass, const PassTimes& other) {
+  return std::min(pass.expert, other.compute());
+}
 double hidden_expert_s(const PricedStage& stage) {
   const auto& [forward, backward] = stage.times;
-  return std::min(forward.expert, backward.compute()) +
-         std::min(backward.expert, forward.compute());
+  return under_s(forward, backward) + under_s(backward, forward);
 }
 
 // Of how many micro-batches a forward pass lies under a backward pass of another one; the passes of
@@ -58,14 +61,9 @@ PassesOfRank passes_of(const PricedStage& stage, const Interference& both) {
                     .backward_s = backward.all(),
                     .weight_s = backward.weight_products,
                     .overlapped_s = stage.slot_s() - hidden_expert_s(stage)},
-          .both = both};
-}
-
-// What passes lose while exchanges lie under them.
-double slowed_s(const Interference& both, const HiddenParts& hidden) {
-  const double beside =
-      (hidden.context + hidden.expert + hidden.sends + hidden.data) * both.exchange;
-  return beside * (1 - 1 / both.products);
+          .both = both,
+          .forward_under_s = under_s(forward, backward),
+          .backward_under_s = under_s(backward, forward)};
 }
 
 // While the pipeline fills and drains, the slowest stage waits for each of the others once.
@@ -112,11 +110,12 @@ double exposed_sends_s(const Layout& layout, const PricedStage& stage, const Sta
       return std::max(0.0, own.forward_s - stage.passes.overlapped_s) +
              std::max(0.0, own.backward_s - stage.passes.overlapped_s);
     default: {
-      // In turn with a pass of each way; beyond half of both, what goes around is late as well. A
-      // slower one among them keeps its wire.
+      // In turn with a pass of each way, and what it waits for exchanges with replicas; beyond half
+      // of both, what goes around is late as well. A slower one among them keeps its wire.
       const double sent = chunks * sends.mean_s();
-      const double both = stage.passes.forward_s + stage.passes.backward_s;
-      const double shorter = std::min(stage.passes.forward_s, stage.passes.backward_s);
+      const auto& [forward, backward, weight, overlapped] = stage.passes;
+      const double both = std::max(forward + backward, stage.pace_s);
+      const double shorter = both - std::max(forward, backward);
       const double late = (1 - 1 / chunks) * std::max(0.0, std::min(sent, both / 2) - shorter) +
                           std::max(0.0, sent - both / 2);
       return std::max(late, chunks * sends.slowest_s() - both);
@@ -142,6 +141,27 @@ double kept_by_sends_s(const Layout& layout, const OwnSends& own, int64_t rank) 
   if (rank == 0) return (count - 1) * own.forward_s;
   if (rank == layout.pipeline - 1) return (count - 1) * own.backward_s;
   return (count - 1) * own.forward_s + std::max(0.0, count - 2) * own.backward_s;
+}
+
+// That with which a step is longest: it takes all micro-batches, and the mean of the others is in
+// the bubble.
+int64_t slowest_of(const Layout& layout, const std::vector<PricedStage>& stages,
+                   const PassSeconds& all, const StageSends& sends) {
+  int64_t slowest = 0;
+  double longest = 0;
+  for (int64_t rank = 0; rank < layout.pipeline; ++rank) {
+    const PricedStage& stage = stages[at(rank)];
+    double takes = stage.slot_s() + real(layout.micro_batches - 1) * stage.pace_s;
+    if (layout.pipeline > 1) takes += bubble_s(layout, waited_for(layout, stage.passes, all));
+    if (sends_keep_rank(layout))
+      takes += kept_by_sends_s(layout, sends_of(layout, sends, rank), rank);
+    // Where it makes no difference, as with one micro-batch, the longer one.
+    const bool is_as_long = std::abs(takes - longest) <= 1e-12 * longest;
+    if (is_as_long ? stage.slot_s() <= stages[at(slowest)].slot_s() : takes < longest) continue;
+    longest = takes;
+    slowest = rank;
+  }
+  return slowest;
 }
 
 // Fills the parts that the micro-batches and the pipeline take. `all`: one micro-batch through all
@@ -313,11 +333,10 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
   StageCosts costs(step, groups);
   HybridStep result;
   const Interference both = step.gpu.beside_exchanges();
-  PricedStage slowest;
+  std::vector<PricedStage> stages;
   PassSeconds all;
   const StageSends sends = costs.sends();
   result.send_s = sends.slowest_s();
-  double longest = 0;  // of the slowest stage, all micro-batches
   double drained = 0;  // that the first stage ends after this one
   double ends = -1;    // what the stage that ends last takes after the last one of the first
   for (int64_t number = 0; number < layout.pipeline; ++number) {
@@ -332,38 +351,34 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
     stage.passes = passes.alone;
     stage.passes += stage.longer.ends;
     all += stage.passes;
-    const double count = real(layout.micro_batches);
-    const double takes =
-        count * (stage.slot_s() + stage.exchanged()) +
-        (sends_keep_rank(layout) ? kept_by_sends_s(layout, sends_of(layout, sends, number), number)
-                                 : 0);
-    if (number == 0 || takes > longest) {
-      longest = takes;
-      slowest = stage;
-      result.slowest_stage = number;
-    }
+    stage.pace_s =
+        stage.slot_s() + stage.longer.micro_batch_s + passes.slowed_s(stage.longer.hidden_s);
+    stages.push_back(stage);
     const DataTimes took = data_s(layout, exchange, passes, sends.mean_s());
     const double data = took.exposed + costs.copies_s(parameters, number);
     const double optimizer = costs.optimizer_s(parameters, number);
     const double late = data + optimizer - drained;
     if (!splits_or_overlaps(layout))
       drained +=
-          passes.alone.backward_s / real(layout.chunks) + sends_of(layout, sends, number).forward_s;
+          stage.passes.backward_s / real(layout.chunks) + sends_of(layout, sends, number).forward_s;
     if (late <= ends) continue;
     ends = late;
     result.parts.data = std::max(0.0, late - optimizer);
     result.parts.optimizer = late - result.parts.data;
-    result.hidden.data = took.all - took.exposed;
+    result.hidden.data = took.hidden;
   }
+  result.slowest_stage = slowest_of(layout, stages, all, sends);
+  const PricedStage& slowest = stages[at(result.slowest_stage)];
   if (layout.zero >= 2) {
-    const double later = real(layout.micro_batches - 1) * slowest.exchanged();
-    result.parts.data += later;
-    result.hidden.data -= later;
+    const double others = real(layout.micro_batches - 1);
+    result.parts.data += others * slowest.longer.micro_batch_s;
+    result.hidden.data += others * slowest.longer.hidden_s;
   }
-  result.hidden.data = std::max(0.0, result.hidden.data);
   add_pipeline(step, slowest, all, sends, result);
   result.parts.data += costs.tied_s();
-  if (const double lost = slowed_s(both, result.hidden); lost > 0) {
+  const HiddenParts& hidden = result.hidden;
+  const double beside = hidden.context + hidden.expert + hidden.sends + hidden.data;
+  if (const double lost = PassesOfRank{{}, both}.slowed_s(beside); lost > 0) {
     StepParts& parts = result.parts;
     const double computed = parts.products + parts.attention + parts.element_wise;
     result.slowness += computed > 0 ? lost / computed : 0;
