@@ -1,5 +1,6 @@
 // Algorithms of collectives inside layouts: prices are the published formulas, and on wires that
 // nobody shares messages take what the formulas say.
+#include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 
@@ -267,6 +268,47 @@ TEST_CASE("layout algorithms: rounds of all members cross by the card of each") 
           text, read_cluster_file(SGDSIM_SOURCE_DIR "/topologies/data/dgx_h100_4.json").cluster,
           {algorithm});
       CHECK(asked.played_s() == doctest::Approx(asked.on_wires_s()).epsilon(0.005));
+    }
+}
+
+// Trees and stars send in few places at a time. Four boxes of four play four parts at once, each of
+// which has its root at another member. A binomial tree has two rounds inside, in which a member
+// sends half and then a quarter of all, and two between boxes, of a quarter by each card. What goes
+// to a root comes at once; what leaves it follows each other.
+TEST_CASE("layout algorithms: trees and stars keep ports busy, by hand") {
+  const Cluster cluster = boxes_of_four(4, 4);
+  const PairCost near = cluster.network.between(0, 1);
+  const PairCost far = cluster.network.between(0, 4);
+  for (const double n : {65536.0, 268435456.0}) {
+    const double in_s = n * near.per_byte.ps() * 1e-12;
+    const double out_s = n * far.per_byte.ps() * 1e-12;
+    const double in = near.latency.s();
+    const double out = far.latency.s();
+    CHECK(seconds(cluster, "mst", Operation::allreduce, {1, 16}, n) ==
+          doctest::Approx(2 * (2 * in + 0.75 * in_s + 2 * (out + out_s / 4))).epsilon(1e-6));
+    const double to_root = 15 * out + std::max(3 * out_s, 0.75 * in_s);
+    const double from_root = 3 * (in + in_s / 4) + 12 * (out + out_s / 4);
+    CHECK(seconds(cluster, "linear", Operation::allreduce, {1, 16}, n) ==
+          doctest::Approx(to_root + from_root).epsilon(1e-6));
+    // Inside a box every member but the root is a leaf of one tree and inside the other: it gets
+    // two halves and one from above here, and one there.
+    if (n > 1e8)
+      CHECK(seconds(cluster, "double_binary_tree", Operation::allreduce, {1, 4}, n) ==
+            doctest::Approx(2 * in_s).epsilon(0.03));
+  }
+}
+
+TEST_CASE("layout algorithms: trees and stars take what their messages take") {
+  for (const char* algorithm : {"mst", "linear", "double_binary_tree"})
+    for (const char* text :
+         {"dp8", "dp12", "dp16", "dp32", "tp2 sp dp8", "tp4 sp dp6", "tp8 sp dp4", "pp2 dp12"}) {
+      CAPTURE(algorithm);
+      CAPTURE(text);
+      const Asked asked(
+          std::string(text) + " zero0 overlap=off",
+          read_cluster_file(SGDSIM_SOURCE_DIR "/topologies/data/dgx_h100_4.json").cluster,
+          {std::string("allreduce=") + algorithm});
+      CHECK(asked.played_s() == doctest::Approx(asked.on_wires_s()).epsilon(0.02));
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/collective/network_defaults.h"
+#include "models/training/port_loads.h"
 #include "sim/core/cast.h"
 
 namespace sgdsim {
@@ -17,6 +18,18 @@ double band_start(const Network& network, double size_B) {
   for (const SizeBand& band : network.bands())
     if (size_B >= band.from_B) start = band.from_B;
   return start;
+}
+
+PairCost cost_of(double latency_s, double s_per_B) {
+  return {Duration::nearest_ps(latency_s * 1e12), PerByte::ps(s_per_B * 1e12), {}};
+}
+
+CollectiveJob job_of(Operation operation, int64_t members, double bytes) {
+  CollectiveJob job;
+  job.operation = operation;
+  job.team = {static_cast<int>(members), 1};
+  job.share = {.total = Bytes::nearest(std::max(1.0, bytes)), .fractional = true, .split = {}};
+  return job;
 }
 
 }  // namespace
@@ -43,14 +56,15 @@ GroupTimes::Edges GroupTimes::find_edges(const RankGroup& group, const Network& 
     for (int64_t member = 0; member + 1 < group.size; ++member)
       add(first + member * group.stride, first + (member + 1) * group.stride);
     add(first + (group.size - 1) * group.stride, first);
-    int64_t nodes = 0;
-    for_each_node(group, first, cluster_->workers_per_node, [&](int64_t, int64_t members) {
-      edges.per_node = std::min(edges.per_node, members);
-      edges.most_per_node = is_first ? members : std::max(edges.most_per_node, members);
-      is_first = false;
-      ++nodes;
-    });
-    edges.nodes = std::max(edges.nodes, nodes);
+    std::vector<int64_t> nodes;
+    for_each_node(group, first, cluster_->workers_per_node,
+                  [&](int64_t, int64_t members) { nodes.push_back(members); });
+    const auto [least, most] = std::minmax_element(nodes.begin(), nodes.end());
+    edges.per_node = std::min(edges.per_node, *least);
+    edges.most_per_node = is_first ? *most : std::max(edges.most_per_node, *most);
+    edges.nodes = std::max(edges.nodes, static_cast<int64_t>(nodes.size()));
+    edges.members.insert(std::move(nodes));
+    is_first = false;
   });
   return edges;
 }
@@ -241,11 +255,8 @@ std::optional<double> GroupTimes::two_levels_s(const Algorithm& algorithm, Opera
   const int64_t far = group.size / near;
   const auto level_s = [&](int64_t members, double bytes, double latency_s, double s_per_B) {
     if (members <= 1) return 0.0;
-    CollectiveJob job;
-    job.operation = operation;
-    job.team = {static_cast<int>(members), 1};
-    job.share = {.total = Bytes::nearest(std::max(1.0, bytes)), .fractional = true, .split = {}};
-    job.cost = PairCost{Duration::nearest_ps(latency_s * 1e12), PerByte::ps(s_per_B * 1e12), {}};
+    CollectiveJob job = job_of(operation, members, bytes);
+    job.cost = cost_of(latency_s, s_per_B);
     return closed_form_of(algorithm, job).value().s();  // powers of two have one
   };
   // Gathers by doubling begin with the near ones, who have little yet.
@@ -259,41 +270,57 @@ std::optional<double> GroupTimes::two_levels_s(const Algorithm& algorithm, Opera
                  edges.inside_s_per_B);
 }
 
-// On the slowest edges. An algorithm of nodes sees them as two levels; any other one has as many
-// parts as there are cards, so that a byte leaves the node in a part of the time. Adding up is
-// free, as in rings.
+// By what its messages keep busy: in as many parts as there are cards, so that a byte leaves the
+// node in a part of the time.
+std::optional<double> GroupTimes::on_ports_s(const Algorithm& algorithm, Operation operation,
+                                             const RankGroup& group, double whole_B) {
+  const Edges& edges = edges_of(group, whole_B / real(group.size));
+  double longest = 0;
+  for (const std::vector<int64_t>& members : edges.members) {
+    const int64_t least = *std::min_element(members.begin(), members.end());
+    const GroupPorts ports{.members = members,
+                           .parts = members.size() > 1 ? least : 1,
+                           .inside_latency_s = edges.inside_latency_s,
+                           .inside_s_per_B = edges.inside_s_per_B,
+                           .across_latency_s = edges.across_latency_s,
+                           .across_s_per_B = edges.across_s_per_B,
+                           .starts_in_flight = starts_in_flight(cluster_->kind)};
+    CollectiveJob job = job_of(operation, group.size, whole_B / real(ports.parts));
+    job.cost = cost_of(std::max(edges.inside_latency_s, edges.across_latency_s),
+                       std::max(edges.inside_s_per_B, edges.across_s_per_B));
+    const auto seconds = seconds_on_ports(schedule_of(algorithm, job), ports);
+    if (!seconds) return std::nullopt;
+    longest = std::max(longest, *seconds);
+  }
+  return cluster_->network.start().s() + longest;
+}
+
+// On the slowest edges. An algorithm of nodes sees them as two levels, and any other one as its
+// messages keep ports busy. Adding up is free, as in rings.
 double GroupTimes::closed_form_s(const Algorithm& algorithm, Operation operation,
                                  const RankGroup& group, double whole_B) {
   if (const auto seconds = two_levels_s(algorithm, operation, group, whole_B)) return *seconds;
   const Edges& edges = edges_of(group, whole_B / real(group.size));
-  const bool has_nodes = edges.crosses && edges.are_even();
-  const auto cost_of = [](double latency_s, double s_per_B) {
-    return PairCost{Duration::nearest_ps(latency_s * 1e12), PerByte::ps(s_per_B * 1e12), {}};
-  };
-  const PairCost inside = cost_of(edges.inside_latency_s, edges.inside_s_per_B);
-  CollectiveJob job;
-  job.operation = operation;
-  job.team = {static_cast<int>(group.size), 1};
-  job.share = {.total = Bytes::nearest(std::max(1.0, whole_B)), .fractional = true, .split = {}};
+  const bool knows_nodes = algorithm.parts != nullptr;
+  CollectiveJob job = job_of(operation, group.size, whole_B);
   std::optional<Network> levels;
-  if (algorithm.parts != nullptr && has_nodes) {
+  if (knows_nodes && edges.crosses && edges.are_even()) {
     job.workers_per_node = static_cast<int>(edges.per_node);
-    levels.emplace(
-        job.team.size, NestedGroups{{job.workers_per_node}},
-        std::vector<PairCost>{inside, cost_of(edges.across_latency_s, edges.across_s_per_B)});
+    levels.emplace(job.team.size, NestedGroups{{job.workers_per_node}},
+                   std::vector<PairCost>{cost_of(edges.inside_latency_s, edges.inside_s_per_B),
+                                         cost_of(edges.across_latency_s, edges.across_s_per_B)});
     job.network = &*levels;
     job.cost = worst_of_job(algorithm, job);
-  } else {
-    // One that knows nodes, but not such, is whole.
-    const bool is_in_parts = edges.crosses && algorithm.parts == nullptr;
-    const bool all_send = algorithm.rounds != Algorithm::Rounds::few;
-    const double parts = real(is_in_parts && !all_send ? edges.per_node : 1);
+  } else {  // one that knows nodes, but not such, is whole
     job.cost = cost_of(std::max(edges.inside_latency_s, edges.across_latency_s),
-                       std::max(edges.inside_s_per_B, edges.across_s_per_B / parts));
+                       std::max(edges.inside_s_per_B, edges.across_s_per_B));
   }
   try {
-    if (const auto time = closed_form_of(algorithm, job))
+    if (const auto time = closed_form_of(algorithm, job)) {
+      if (!knows_nodes)
+        if (const auto seconds = on_ports_s(algorithm, operation, group, whole_B)) return *seconds;
       return cluster_->network.start().s() + time->s();
+    }
   } catch (const InputError& error) {
     throw UnfitGroup("--algorithm", error.what());
   }

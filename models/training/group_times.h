@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -123,9 +124,10 @@ class GroupTimes {
     double inside_s_per_B = 0;
     double across_latency_s = 0;
     double across_s_per_B = 0;
-    int64_t per_node = 1;       // members of a group in one node, where fewest
-    int64_t most_per_node = 1;  // and where most
-    int64_t nodes = 1;          // of a group, at most
+    int64_t per_node = 1;                         // members of a group in one node, where fewest
+    int64_t most_per_node = 1;                    // and where most
+    int64_t nodes = 1;                            // of a group, at most
+    std::set<std::vector<int64_t>> members = {};  // of a group, in each node: all kinds
     bool are_even() const { return most_per_node == per_node; }
     bool crosses = false;
     bool has_inside = false;
@@ -155,6 +157,8 @@ class GroupTimes {
   Answer answer_like_nccl(Operation operation, const RankGroup& group, double whole_B);
   std::optional<double> two_levels_s(const Algorithm& algorithm, Operation operation,
                                      const RankGroup& group, double whole_B);
+  std::optional<double> on_ports_s(const Algorithm& algorithm, Operation operation,
+                                   const RankGroup& group, double whole_B);
   double closed_form_s(const Algorithm& algorithm, Operation operation, const RankGroup& group,
                        double whole_B);
   Edges find_edges(const RankGroup& group, const Network& network) const;
