@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "models/collective/registry.h"
+#include "models/collective/unlike_ring.h"
+#include "sim/net/wires.h"
+#include "sim/play/sharing.h"
 
 namespace sgdsim::collective::ring {
 namespace {
@@ -59,16 +63,36 @@ struct UnevenRing {
   }
 };
 
+// All links one by one.
+Duration unlike_time(const CollectiveJob& job, double chunk_B, int64_t steps) {
+  const Network& network = job.network->at_size(chunk_B);
+  const Phase phase = around(job, 0, false);
+  PhaseLoads loads(network, phase);
+  Wires wires(network, AlphaRule::wire);
+  if (loads.any()) wires = wires.sharing(loads.at(0));
+  std::vector<RingLink> links;
+  for (int v = 0; v < job.size(); ++v) {
+    const int from = job.team.member(v);
+    const int to = job.team.member(v + 1 < job.size() ? v + 1 : 0);
+    const Leg leg = wires.leg(from, to, chunk_B, false, phase.goes_both_ways());
+    links.push_back({static_cast<double>(leg.flight.ps()), static_cast<double>(leg.transit.ps())});
+  }
+  return Duration::nearest_ps(steps_around_ps(links, steps));
+}
+
 // Empty where no links differ.
 std::optional<Duration> uneven_time(const CollectiveJob& job, double chunk_B, int64_t steps) {
   if (!job.wire() || job.network == nullptr || job.team.size != job.network->workers())
     return std::nullopt;
   const Network& network = job.network->at_size(chunk_B);
+  if (network.ports().empty() && network.classes().size() == 1) return std::nullopt;
   const NestedGroups* nested = network.nested();
-  if (nested == nullptr || nested->group_sizes.size() != 1 || network.classes().size() != 2)
-    return std::nullopt;
+  if (nested == nullptr || nested->group_sizes.size() != 1 || network.classes().size() != 2 ||
+      network.has_loads())
+    return unlike_time(job, chunk_B, steps);
   const int group = nested->group_sizes.front();
-  if (group < 2 || group >= job.size() || job.size() % group != 0) return std::nullopt;
+  if (group < 2 || group >= job.size()) return std::nullopt;
+  if (job.size() % group != 0) return unlike_time(job, chunk_B, steps);
   const auto transit_ps = [&](const PairCost& cost) {
     return static_cast<double>(cost.both_ways().of(chunk_B).ps());
   };
@@ -107,7 +131,8 @@ Algorithm describe() {
           .schedule = schedule,
           .closed_form = closed_form,
           .needs_no_root = always,
-          .waits_each_round = true};
+          .waits_each_round = true,
+          .knows_links = true};
 }
 
 }  // namespace sgdsim::collective::ring

@@ -91,7 +91,7 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
       answer.warnings.emplace_back("the closed form does not know of shared ports");
     if (!algorithm.closed_form_note.empty())
       answer.warnings.emplace_back(algorithm.closed_form_note);
-    if (!cluster.network.is_uniform())
+    if (!cluster.network.is_uniform() && !(algorithm.knows_links && job.wire()))
       answer.warnings.emplace_back(
           "the closed form charges every message the cost of the worst pair");
     return answer;
@@ -140,8 +140,13 @@ CollectiveAnswer cheapest(const CollectiveQuestion& question, const Cluster& clu
     Candidate candidate{std::string(algorithm.name), {}, {}};
     try {
       CollectiveAnswer answer = answer_with(algorithm, one, cluster);
-      candidate.time = answer.time;
-      if (!best || answer.time < best->time) best = std::move(answer);
+      const bool is_reached =
+          question.fidelity != Fidelity::closed_form || algorithm.closed_form_note.empty();
+      if (is_reached)
+        candidate.time = answer.time;
+      else
+        candidate.why_not = algorithm.closed_form_note;
+      if (is_reached && (!best || answer.time < best->time)) best = std::move(answer);
     } catch (const InputError& error) {
       candidate.why_not = error.what();
     }
