@@ -154,6 +154,20 @@ std::string unknown_command(const CLI::App& program, const std::vector<std::stri
   return reading.is_command ? with_help(reading.unknown, reading) : "";
 }
 
+namespace {
+
+// An option of which there is one that is given more often.
+std::string problem_of(const CLI::ParseError& error) {
+  const std::string sentence = error.what();
+  const std::string said = ": At Most 1 required but received ";
+  const std::size_t place = sentence.find(said);
+  if (place == std::string::npos) return sentence;
+  return sentence.substr(0, place) + " is given " + sentence.substr(place + said.size()) +
+         " times; give it once";
+}
+
+}  // namespace
+
 std::string usage_problem(const CLI::App& program, const std::vector<std::string>& arguments,
                           const CLI::ParseError& error) {
   const Reading reading = read_again(program, arguments);
@@ -163,7 +177,7 @@ std::string usage_problem(const CLI::App& program, const std::vector<std::string
     sentence = "expected a command:";
     for (const std::string& name : command_names(*reading.command)) sentence += " " + name;
   }
-  if (sentence.empty()) sentence = error.what();
+  if (sentence.empty()) sentence = problem_of(error);
   return with_help(sentence, reading);
 }
 

@@ -81,6 +81,9 @@ TEST_CASE("command line: a wrong word is refused, with the nearest known one") {
       {"empty value",
        {"collective", "-n", ""},
        "--bytes: expected a value, got an empty one\nsee: sgdsim collective --help"},
+      {"an option of one value, twice",
+       {"collective", "-n", "1KB", "-c", "10gbe_16", "-c", "25gbe_16"},
+       "--cluster is given 2 times; give it once\nsee: sgdsim collective --help"},
       {"kind",
        {"list", "algoritms"},
        "list: unknown kind \"algoritms\" (did you mean \"algorithms\"?); known: algorithms, "
@@ -342,6 +345,7 @@ TEST_CASE("command line: a file that is no cluster is refused") {
   refused("cut off", "{\n  \"shape\": \"ring\",\n",
           "not JSON: line 3, column 1 (the text ends too early)");
   refused("no UTF-8", "{\"shape\": \"\xff\"}", "not JSON: line 1, column 12");
+  refused("as PowerShell writes it", {"\xff\xfe{\0}\0", 6}, "not JSON: UTF-16; save it as UTF-8");
   refused("another type", "[1, 2]", "/: expected an object, got an array");
   refused("a key twice", R"({"shape": "ring", "shape": "chain"})",
           "the key \"shape\" occurs twice in one object");

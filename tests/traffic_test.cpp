@@ -194,6 +194,7 @@ TEST_CASE("traffic: what cannot be is refused with a sentence") {
   const std::string head = "start_us,from,to,size_B\n";
   CHECK(table(head + "1.5,0,7,10\n\n# end\n").empty());
   CHECK(table("to,size_B,from,start_ns\n7,10,0,3\n").empty());
+  CHECK(table("\"start_us\",\"from\",\"to\",\"size_B\"\n\"1.5\",0,\"7\",10\n").empty());
   CHECK(table("") == "t.csv: no flows");
   CHECK(table(head) == "t.csv: no flows");
   CHECK(table("start_us,from,to\n") == "t.csv: line 1: the column size_B is missing");

@@ -31,10 +31,19 @@ struct FlowTable {
   Duration unit = Duration::us(1);
 };
 
+// Quotes are as spreadsheets and statistics packages write them, around what holds no comma.
+std::vector<std::string_view> cells_in(std::string_view line) {
+  std::vector<std::string_view> cells = split(line);
+  for (std::string_view& cell : cells)
+    if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"')
+      cell = cell.substr(1, cell.size() - 2);
+  return cells;
+}
+
 FlowTable read_head(std::string_view line, const std::string& where) {
   FlowTable table;
   std::array<bool, columns> is_there{};
-  for (const std::string_view title : split(line)) {
+  for (const std::string_view title : cells_in(line)) {
     std::optional<FlowColumn> column;
     if (title == "from") column = from;
     if (title == "to") column = to;
@@ -62,7 +71,7 @@ FlowTable read_head(std::string_view line, const std::string& where) {
 
 PlainFlow read_row(std::string_view line, const FlowTable& table, int workers,
                    const std::string& where) {
-  const std::vector<std::string_view> cells = split(line);
+  const std::vector<std::string_view> cells = cells_in(line);
   if (cells.size() != table.count)
     throw InputError(where, "expected " + std::to_string(table.count) + " fields, got " +
                                 std::to_string(cells.size()));

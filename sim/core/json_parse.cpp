@@ -232,6 +232,8 @@ class Builder : public Watch {
   bool parse_error(std::size_t byte, const std::string&, const std::exception& problem) {
     if (dynamic_cast<const Json::out_of_range*>(&problem) != nullptr)
       throw InputError(file(), "not JSON: a number is out of range");
+    if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff"))
+      throw InputError(file(), "not JSON: UTF-16; save it as UTF-8");
     if (made_ != nullptr) byte = made_->place_before(byte);
     throw InputError(file(),
                      "not JSON: " + line_and_column(text_, byte) + what_stands_at(text_, byte));

@@ -193,6 +193,18 @@ FigureValue Axis::figure(int64_t index) const {
   return figure_value(value(index));
 }
 
+namespace {
+
+// "1 Gbps", "1Gbps" and "1000 Mbps" are one value, and so are 4 and 4.0.
+std::string same_for_all(const Json& value) {
+  const std::optional<Amount> amount = amount_of(value);
+  if (!amount) return value.dump();
+  const int kind = amount->is_plain() ? -1 : static_cast<int>(amount->kind);
+  return std::to_string(kind) + ":" + Json(amount->value).dump();
+}
+
+}  // namespace
+
 void Axis::check_distinct(const std::vector<const Axis*>& together) {
   for (const Axis* axis : together)
     if (axis->list_.empty()) return;  // values of a range differ
@@ -200,7 +212,7 @@ void Axis::check_distinct(const std::vector<const Axis*>& together) {
   std::set<std::string> seen;
   for (std::size_t i = 0; i < first.list_.size(); ++i) {
     std::string values;
-    for (const Axis* axis : together) values += axis->list_[i].dump() + "\n";
+    for (const Axis* axis : together) values += same_for_all(axis->list_[i]) + "\n";
     if (seen.insert(std::move(values)).second) continue;
     throw InputError(
         first.where_ + (first.where_.starts_with("--") ? ": /" : "/") + std::to_string(i),
