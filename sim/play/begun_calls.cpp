@@ -74,7 +74,7 @@ std::optional<RingMoment> CallsInTime::take_back(uint32_t call, Time now) {
   }
   for (uint32_t message = 0; message < on_the_way_.size(); ++message)
     if (is_of(it, on_the_way_[message])) {
-      on_the_way_[message].from = no_number;
+      on_the_way_[message].to = no_number;
       carrier_->forget(message);
     }
   forget(call);

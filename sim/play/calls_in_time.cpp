@@ -173,7 +173,7 @@ void CallsInTime::hear(const Carrier::Report& report, Time now) {
     leave_if_done(message.from, now);
   }
   if (news != Carrier::News::arrived) return;
-  on_the_way_[report.message].from = no_number;
+  on_the_way_[report.message].to = no_number;
   if (Cursor& receiver = cursors_[message.to]; is_due(receiver, message.stage, message.round))
     get(message.to, message.fold, now);
   else

@@ -65,9 +65,9 @@ static_assert(sizeof(Cursor) == 64);
 
 struct alignas(32) OnTheWay {
   Duration fold;
-  uint32_t from = no_number;  // cursors; or it has arrived
-  uint32_t to = 0;
-  int edge = -1;  // of trees, if it is a block
+  uint32_t from = 0;        // cursors
+  uint32_t to = no_number;  // or it has arrived
+  int edge = -1;            // of trees, if it is a block
   int stage = 0;
   int round = 0;
   bool frees_sender = false;  // when it has arrived
@@ -213,7 +213,8 @@ class CallsInTime {
   void stand_at(std::size_t c, const RingMoment::Member& member);
   void send_begun(uint32_t call, const RingMoment::Message& message, Time now);
   static bool is_of(const CallInPlay& call, const OnTheWay& message) {
-    return message.from >= call.first_cursor && message.from - call.first_cursor < call.workers;
+    return message.to != no_number && message.from >= call.first_cursor &&
+           message.from - call.first_cursor < call.workers;
   }
   bool find_messages(const CallInPlay& call, RingMoment& moment, Time now) const;
   RingMoment::Member member_at(std::size_t c, const Program& program, Time now) const;
