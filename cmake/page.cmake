@@ -18,7 +18,7 @@ file(GLOB sources CONFIGURE_DEPENDS sim/*/*.cpp models/*/*.cpp topologies/*.cpp 
 # Commands, what prints for terminals, XML, and what app/page/browser/ has instead.
 list(FILTER sources EXCLUDE REGEX "/command_|/gantt|/nccl_(xml|machine|cards)|/traces/(byte_reader|chakra|goal|protobuf)|/kineto/name_pattern|/models/training/|/sim/core/decimal|/step/digest")
 list(APPEND sources study/collective/nccl_answer.cpp study/collective/option_words.cpp study/collective/ranges.cpp study/import/profile_trace.cpp
-     study/goodput/failures_file.cpp study/goodput/goodput_answer.cpp study/goodput/goodput_question.cpp study/goodput/intervals.cpp study/goodput/plan_formulas.cpp study/goodput/saves.cpp study/goodput/spans.cpp study/goodput/training_end.cpp study/layout/layout_rates.cpp
+     study/goodput/deadline_fields.cpp study/goodput/failures_file.cpp study/goodput/goodput_answer.cpp study/goodput/goodput_question.cpp study/goodput/intervals.cpp study/goodput/plan_formulas.cpp study/goodput/saves.cpp study/goodput/spans.cpp study/goodput/training_end.cpp study/layout/layout_rates.cpp
      study/need/breaks.cpp study/need/experiment_breaks.cpp study/need/link_classes.cpp study/traffic/traffic_file.cpp study/sweep/amount.cpp study/sweep/axis.cpp study/sweep/sweep_fields.cpp study/sweep/sweep_file.cpp study/sweep/sweep_point.cpp study/sweep/where.cpp
      study/failure.cpp study/figures.cpp study/question_fields.cpp study/limits.cpp study/packet_use.cpp study/shell_word.cpp study/shipped_inputs.cpp study/table.cpp study/trace_events.cpp study/transport_choice.cpp study/wire_use.cpp study/wire_words.cpp traces/measurement/words.cpp)
 

@@ -109,13 +109,6 @@ std::vector<ToldPart> account_of(const goodput::Runs& runs) {
 
 // ---- advice
 
-enum class CountedBy : uint8_t { counting, strata };
-const auto& names_of(CountedBy) {
-  static constexpr Named<CountedBy, 2> names{
-      {{"counting", CountedBy::counting}, {"strata", CountedBy::strata}}};
-  return names;
-}
-
 // ---- curves
 
 struct ToldProgress {
@@ -164,16 +157,6 @@ Fields fields_of(const GoodputQuestion& o) {
       {"spares", plan.spares, "nodes"},
       Field("step_from", o.step_from, "where the time of a step comes from").if_any(),
       {"degraded", simulated_factors(o.source), "what slow causes make of a step"}};
-}
-
-Fields fields_of(const DeadlineAnswer& o) {
-  return {{"days", days_of(o.until_s), "from the start"},
-          {"done", 1 - o.late, "the chance to be done by then"},
-          {"late", o.late, "the chance not to be"},
-          {"late_standard_error", o.standard_error, "of that chance"},
-          {"by", o.by_strata ? CountedBy::strata : CountedBy::counting,
-           "counting: of runs; strata: runs for each number of failures, with the exact weight of "
-           "that number"}};
 }
 
 Fields fields_of(const SparesAnswer& o) {
