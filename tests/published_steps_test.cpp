@@ -1,7 +1,9 @@
 // Published steps of hybrid-parallel training: what docs/layouts.md says about them is so.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <doctest/doctest.h>
+#include <map>
 
 #include "sim/core/error.h"
 #include "study/layout/step_residuals.h"
@@ -56,6 +58,52 @@ TEST_CASE("published steps: all cases are within their tolerance") {
     INFO(breaches);
     CHECK(suite.breaches.empty());
   }
+}
+
+// Rows of one case with the same model, sequence, precision, GPUs and batch are layouts of one job.
+TEST_CASE("published steps: of several layouts of a job, the one put first is among the best") {
+  std::map<std::string, std::vector<Json>> jobs;
+  std::vector<std::string> command = {"validate", "--rows", "--format", "json"};
+  for (const char* name : all_cases)
+    command.push_back(std::string(SGDSIM_SOURCE_DIR "/models/training/data/cases/") + name +
+                      ".json");
+  const Json answer = json_of_run(command);
+  for (const Json& suite : answer["suites"])
+    for (const Json& one : suite["cases"])
+      for (const Json& row : one["rows"]) {
+        const Layout layout = parse_layout(row["layout"].get<std::string>(), "");
+        const int64_t batch = layout.replicas * layout.micro_batch * layout.micro_batches;
+        std::string job;
+        for (const std::string& word :
+             {one["name"].get<std::string>(), row["model"].dump(), row["sequence"].dump(),
+              row.value("precision", ""), std::to_string(layout.gpus()), std::to_string(batch)})
+          job += word + " ";
+        jobs[job].push_back(row);
+      }
+  const auto least = [](const std::vector<Json>& rows, const char* field) {
+    return *std::min_element(rows.begin(), rows.end(), [&](const Json& a, const Json& b) {
+      return a[field].get<double>() < b[field].get<double>();
+    });
+  };
+  int several = 0;
+  int among_the_best = 0;
+  for (const auto& [job, rows] : jobs) {
+    const bool is_one = std::all_of(rows.begin(), rows.end(), [&](const Json& row) {
+      return row["layout"] == rows.front()["layout"];
+    });
+    if (is_one) continue;
+    ++several;
+    const double first_us = least(rows, "predicted_us")["measured_us"].get<double>();
+    const double best_us = least(rows, "measured_us")["measured_us"].get<double>();
+    const bool is_among = first_us <= 1.05 * best_us;
+    among_the_best += is_among ? 1 : 0;
+    // An outlier of vTrain's, which docs/layouts.md names.
+    const std::string which = job;
+    INFO(which);
+    CHECK((is_among || job.find("gpt_39_1b") != std::string::npos));
+  }
+  CHECK(several == 31);
+  CHECK(among_the_best == 30);
 }
 
 // The second table of the page, and what is aimed at that is met.
