@@ -5,10 +5,12 @@
 #include <doctest/doctest.h>
 #include <map>
 
+#include "models/training/layout.h"
 #include "sim/core/error.h"
 #include "study/layout/step_residuals.h"
 #include "study/layout/usual_reach.h"
 #include "study/validate/validation.h"
+#include "tests/json_of_run.h"
 #include "tests/run_program.h"
 #include "tests/source_tree.h"
 
@@ -88,9 +90,9 @@ TEST_CASE("published steps: of several layouts of a job, the one put first is am
   int several = 0;
   int among_the_best = 0;
   for (const auto& [job, rows] : jobs) {
-    const bool is_one = std::all_of(rows.begin(), rows.end(), [&](const Json& row) {
-      return row["layout"] == rows.front()["layout"];
-    });
+    const bool is_one = std::all_of(
+        rows.begin(), rows.end(),
+        [&first = rows.front()](const Json& row) { return row["layout"] == first["layout"]; });
     if (is_one) continue;
     ++several;
     const double first_us = least(rows, "predicted_us")["measured_us"].get<double>();
