@@ -378,5 +378,14 @@ TEST_CASE("sweep: an output that fails is said, with exit code 1") {
         "sgdsim: /no/such/folder/out: cannot be written: No such file or directory\n");
 }
 
+// No double holds both.
+TEST_CASE("sweep: whole numbers of an axis that doubles do not tell apart are two values") {
+  const Ran ran = call_sgdsim({"sweep", "resnet50_v100", "-c", "10gbe_16", "--axis",
+                               "seed=9007199254740992,9007199254740993"});
+  INFO(ran.log);
+  CHECK(ran.exit_code == 0);
+}
+
 }  // namespace
+
 }  // namespace sgdsim

@@ -197,6 +197,7 @@ namespace {
 
 // "1 Gbps", "1Gbps" and "1000 Mbps" are one value, and so are 4 and 4.0.
 std::string same_for_all(const Json& value) {
+  if (value.is_number_integer()) return "-1:" + value.dump() + ".0";  // of any length
   const std::optional<Amount> amount = amount_of(value);
   if (!amount) return value.dump();
   const int kind = amount->is_plain() ? -1 : static_cast<int>(amount->kind);

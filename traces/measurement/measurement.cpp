@@ -28,7 +28,7 @@ auto key_of(const Series& series) {
 constexpr double wide_spread = 2;  // the slowest run over the fastest
 
 // One point per size and FLOP, ascending. A size that was measured several times gets the median,
-// // which one run among other work does not move. Says of each whose runs differ widely how they
+// which one run among other work does not move. Says of each whose runs differ widely how they
 // do.
 void settle(Series& series, std::vector<std::string>& differing) {
   std::vector<MeasuredPoint>& points = series.points;
