@@ -67,6 +67,23 @@ TEST_CASE("unlike ring: the longest way around is what steps make") {
   }
 }
 
+// Of more than sixteen speeds, ways that wait at the slowest ones count: each is one that is taken.
+TEST_CASE("unlike ring: of many speeds, no way is longer than the longest") {
+  Random random(7);
+  for (int round = 0; round < rounds(300); ++round) {
+    std::vector<RingLink> links(17 + random.below(40));
+    for (RingLink& link : links)
+      link = {static_cast<double>(random.below(300)), static_cast<double>(random.below(10'000))};
+    const auto steps = static_cast<int64_t>(links.size() - 1);
+    double slowest_ps = 0;
+    for (const RingLink& link : links) slowest_ps = std::max(slowest_ps, link.transit_ps);
+    const double ps = collective::steps_around_ps(links, steps);
+    CAPTURE(round);
+    CHECK(ps <= by_steps_ps(links, steps));
+    CHECK(ps >= static_cast<double>(steps) * slowest_ps);
+  }
+}
+
 TEST_CASE("unlike ring: ports that change nothing change nothing, and slower ones what they slow") {
   const Json even = boxes(4);
   Json same = even;
