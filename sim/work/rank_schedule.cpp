@@ -4,33 +4,53 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace sgdsim {
 
 bool RankSchedule::write(uint32_t rank, std::vector<RankOperation>& operations,
-                         std::vector<Requirement>& requirements) {
+                         const std::vector<Requirement>& requirements) {
   if (written_[rank]) return false;
   written_[rank] = true;
   const auto base = static_cast<uint32_t>(operations_.size());
   std::map<uint32_t, uint32_t> processor_of;
+  auto place = processor_of.end();
   for (RankOperation& operation : operations) {
-    const auto [place, is_new] = processor_of.try_emplace(operation.processor, processors());
-    if (is_new) rank_of_processor_.push_back(rank);
+    if (place == processor_of.end() || place->first != operation.processor) {
+      bool is_new = false;
+      std::tie(place, is_new) = processor_of.try_emplace(operation.processor, processors());
+      if (is_new) rank_of_processor_.push_back(rank);
+    }
     operation.processor = place->second;
   }
-  std::stable_sort(requirements.begin(), requirements.end(),
-                   [](const Requirement& a, const Requirement& b) { return a.first < b.first; });
-  std::size_t next = 0;
-  for (uint32_t i = 0; i < operations.size(); ++i) {
-    for (; next < requirements.size() && requirements[next].first == i; ++next) {
-      followers_.push_back({base + requirements[next].then, requirements[next].at_start});
-      ++operations[requirements[next].then].waits;
-    }
-    first_.push_back(followers_.size());
+  // By counting: for each operation where its followers begin, and once they are there, where they
+  // end.
+  const std::size_t ends = first_.size();
+  first_.resize(ends + operations.size());
+  for (const Requirement& one : requirements) ++first_[ends + one.first];
+  uint64_t begin = followers_.size();
+  for (std::size_t i = ends; i < first_.size(); ++i) begin += std::exchange(first_[i], begin);
+  followers_.resize(begin);
+  for (const Requirement& one : requirements) {
+    followers_[first_[ends + one.first]++] = {base + one.then, one.at_start};
+    ++operations[one.then].waits;
   }
   operations_.insert(operations_.end(), operations.begin(), operations.end());
   return true;
+}
+
+void RankSchedule::make_room(std::size_t operations, std::size_t requirements, double times) {
+  constexpr double most_times = 1024;
+  const auto in = [&](auto& list, std::size_t more) {
+    const std::size_t there = list.size() + more;
+    if (there <= list.capacity()) return;
+    const double all = static_cast<double>(there) * std::clamp(times, 1.0, most_times);
+    list.reserve(std::max(static_cast<std::size_t>(all), 2 * list.size()));
+  };
+  in(operations_, operations);
+  in(first_, operations);
+  in(followers_, requirements);
 }
 
 namespace {

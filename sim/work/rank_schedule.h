@@ -101,7 +101,10 @@ class RankSchedule {
   // All operations of a rank, whose processors count from 0, and what they require of each other
   // (places in `operations`). False if the rank has been written before.
   bool write(uint32_t rank, std::vector<RankOperation>& operations,
-             std::vector<Requirement>& requirements);
+             const std::vector<Requirement>& requirements);
+  // Before so much more is written: where it does not fit, there will be room for all that may
+  // come, which is so many times what there is then.
+  void make_room(std::size_t operations, std::size_t requirements, double times);
 
   // What the ranks of another schedule do, so many times one after the other, by ranks that have
   // not been written: `places` of its ranks.
