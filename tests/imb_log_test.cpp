@@ -71,6 +71,33 @@ TEST_CASE("IMB: non-blocking collectives, launchers, broken rows") {
                   InputError);
 }
 
+// The fourth word of the first, "1.074", is no mean.
+TEST_CASE("IMB: sizes that were not measured, and rows with defects, are no times") {
+  const Measurement read = read_measurement(
+      imb_text(imb_title + imb_columns + " 1024 1000 90.00 110.00 100.00\n" +
+               " 4194304 out-of-mem.; needed X=   1.074 GB; use flag \"-mem X\" or "
+               "MAX_MEM_USAGE>=X (IMB_mem_info.h)\n" +
+               " 8388608 int-overflow.; The production rank*size caused int overflow\n" +
+               " 16777216 time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over\n" +
+               " 33554432 x 1.00 3.00 2.00\n"));
+  REQUIRE(read.series.size() == 1);
+  REQUIRE(read.series[0].points.size() == 1);
+  CHECK(read.series[0].points[0].time == Duration::us(100));
+  CHECK(has_note(read,
+                 "3 lines dropped: not measured (out-of-mem., int-overflow or time-out) (first: "
+                 "line 5)"));
+  CHECK(has_note(read, "1 line dropped: broken or cut off within the row (line 8)"));
+
+  const std::string checked =
+      " #bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] Mbytes/sec defects\n";
+  const Measurement wrong =
+      read_measurement(imb_text(imb_title + checked + " 1024 1000 9.90 10.10 10.00 102.40 0.00\n" +
+                                " 1048576 40 200.00 206.00 203.00 5165.40 8192.00\n"));
+  REQUIRE(wrong.series.at(0).points.size() == 1);
+  CHECK(wrong.series[0].points[0].time == Duration::us(10));
+  CHECK(has_note(wrong, "1 line dropped: its results are wrong (defects is not 0) (line 5)"));
+}
+
 TEST_CASE("IMB: other words above the repetitions are its own, too") {
   const std::string titles =
       "#    Intel(R) MPI Benchmarks 2021.7, MPI-1 part\n# Benchmarking Alltoall\n# #processes = "

@@ -61,6 +61,12 @@ TEST_CASE("nccl log: every layout of a row") {
       {"exponents", "4096 1024 float sum -1 2.05e+01 0.20 0.30 0 1.95e+01 0.21 0.32 0"},
       {"timestamp", "4096 1024 float sum -1 " + sides + " 2025-03-04 10:11:12"},
       {"one timestamp word", "4096 1024 float sum -1 " + sides + " 10:11:12.345"},
+      {"repeated runs compared bit by bit",
+       "4096 1024 float sum -1 20.50 0.20 0.30 0 0 19.50 0.21 0.32 0 12"},
+      {"the same without root", "4096 1024 float sum 20.50 0.20 0.30 0 0 19.50 0.21 0.32 0 12"},
+      {"the same per iteration",
+       "4096 1024 float sum -1 20.50 0.20 0.30 0 12 19 23 22.5 3.1 19.50 0.21 0.32 0 0 18 22 21.5 "
+       "2.9"},
       {"per iteration",
        "4096 1024 float sum -1 20.50 0.20 0.30 0 19 23 22.5 3.1 19.50 0.21 0.32 0 18 22 21.5 2.9%"},
       {"srun -l", "0:         4096 1024 float sum -1 " + sides},
@@ -318,7 +324,7 @@ TEST_CASE("measurements: broken lines of JSON formats are counted") {
   CHECK(has_note(rccl, "2 lines dropped"));
   const Measurement nccl = read_measurement(text_of(
       R"({"args":["all_reduce_perf"],"results":[
-          {"size":64,"type":"float","out_of_place":{"cpu_time":9.5,"alg_bw":0,"bus_bw":0}},
+          {"size":64,"type":"float","out_of_place":{"time":9.5,"alg_bw":0,"bus_bw":0}},
           {"size":128,"type":"float","out_of_place":{"time":"nan"}},
           {"type":"float","out_of_place":{"time":1}}, 7]})",
       2));

@@ -46,6 +46,21 @@ TEST_CASE("measurements: rows of OSU with wrong results are dropped") {
   CHECK(has_note(read, "1 line dropped: its results are wrong (Fail) (line 5)"));
 }
 
+// It folds within each rank, and sends nothing.
+TEST_CASE("measurements: OSU's Reduce_local is left out") {
+  const std::string local = "# OSU MPI Reduce_local Latency Test v7.4\n# Size Avg Latency(us)\n" +
+                            std::string("1 0.10\n1048576 120.00\n");
+  const std::string left_out = "benchmarks of other patterns were left out: Reduce_local";
+  const Measurement beside =
+      read_measurement(text_of(local + "# OSU MPI Reduce Latency Test v7.4\n1024 2.50\n", 4));
+  REQUIRE(beside.series.size() == 1);
+  CHECK(beside.series[0].operation == "reduce");
+  REQUIRE(beside.series[0].points.size() == 1);
+  CHECK(beside.series[0].points[0].time == Duration::ns(2500));
+  CHECK(has_note(beside, left_out));
+  CHECK(holds(refusal_of([&] { read_measurement(text_of(local, {})); }), left_out));
+}
+
 // Of a host's memory and of a GPU's, which are different links.
 TEST_CASE("measurements: tests of OSU in different memory are series of their own") {
   const std::string cuda = "# OSU MPI-CUDA Latency Test v7.5\n";

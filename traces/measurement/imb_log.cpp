@@ -11,7 +11,8 @@
 // of its communication alone (t_pure); of PingPong the one column there is, which is one way. Sizes
 // are per process where every process has a part of its own (reduce-scatter apart), and become
 // those of all. Rows of no bytes, and benchmarks of other patterns (PingPing, Sendrecv, Exchange,
-// Barrier), are left out.
+// Barrier), are left out; so are rows with defects, and those with a word for the repetitions
+// ("out-of-mem.; needed X= 1.074 GB; ..."), which were not measured.
 #include <algorithm>
 #include <array>
 
@@ -62,16 +63,20 @@ class ImbReader {
     words_.front() = unprefixed(words_.front());
     const bool is_row =
         !words_.front().empty() && words_.front().front() >= '0' && words_.front().front() <= '9';
-    if (is_row && !row(lines)) dropped_.add(lines.number());
+    if (!is_row) return;
+    if (was_not_measured()) return unmeasured_.add(lines.number());
+    if (is_wrong()) return wrong_.add(lines.number());
+    if (!row(lines)) dropped_.add(lines.number());
   }
 
   Measurement finish() {
     dropped_.tell("broken or cut off within the row", measurement_.notes);
+    unmeasured_.tell("not measured (out-of-mem., int-overflow or time-out)", measurement_.notes);
+    wrong_.tell("its results are wrong (defects is not 0)", measurement_.notes);
     timeless_.tell(no_time_known, measurement_.notes);
     std::string others;
     for (const std::string& name : others_) others += (others.empty() ? "" : ", ") + name;
-    if (!others.empty())
-      measurement_.notes.push_back("benchmarks of other patterns were left out: " + others);
+    if (!others.empty()) measurement_.notes.push_back(left_out + others);
     return std::move(measurement_);
   }
 
@@ -112,15 +117,30 @@ class ImbReader {
     time_column_ = 0;
     if (bytes == words_.end()) return;  // a barrier
     prefix_ = static_cast<std::size_t>(bytes - words_.begin());
-    for (const std::string_view name : {"t_avg[usec]", "t_pure[usec]", "t[usec]"}) {
-      const auto found = std::find(bytes, words_.end(), name);
-      if (found == words_.end()) continue;
-      time_column_ = static_cast<std::size_t>(found - bytes);
-      return;
-    }
+    const auto column_of = [&](std::string_view name) {
+      const auto found = std::find_if(
+          bytes, words_.end(), [&](std::string_view word) { return word.starts_with(name); });
+      return found == words_.end() ? 0 : static_cast<std::size_t>(found - bytes);
+    };
+    repetitions_column_ = column_of(repetitions);
+    defects_column_ = column_of("defects");
+    for (const std::string_view name : {"t_avg[usec]", "t_pure[usec]", "t[usec]"})
+      if (time_column_ == 0) time_column_ = column_of(name);
   }
+  // What stands there; empty: no such column.
+  std::string_view word_at(std::size_t column) const {
+    return column == 0 || column >= words_.size() ? std::string_view() : words_[column];
+  }
+  bool was_not_measured() const {
+    const std::string_view word = word_at(repetitions_column_);
+    constexpr std::array<std::string_view, 3> reasons{"out-of-mem", "int-overflow", "time-out"};
+    return std::any_of(reasons.begin(), reasons.end(),
+                       [&](std::string_view reason) { return word.starts_with(reason); });
+  }
+  bool is_wrong() const { return number_word(word_at(defects_column_)).value_or(0) > 0; }
   bool row(const LineReader& lines) {
     if (words_.size() <= time_column_ || ranks_ < 2) return false;
+    if (repetitions_column_ > 0 && !whole_word(word_at(repetitions_column_))) return false;
     const auto size = whole_word(words_.front());
     const auto number = number_word(words_[time_column_]);
     if (!size || !number) return false;
@@ -159,10 +179,14 @@ class ImbReader {
   int ranks_ = 0;
   std::size_t prefix_ = 0;  // words before the first column
   std::size_t time_column_ = 0;
+  std::size_t repetitions_column_ = 0;
+  std::size_t defects_column_ = 0;  // 0: not checked
   std::size_t decimals_ = 0;
   std::vector<std::string_view> words_;
   std::vector<std::string> others_;  // benchmarks that are left out
   DroppedLines dropped_;
+  DroppedLines unmeasured_;
+  DroppedLines wrong_;
   DroppedLines timeless_;
 };
 

@@ -107,20 +107,16 @@ void note_once(Measurement& measurement, const std::string& note) {
   if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
 }
 
-bool allows(const RankRange& range, int ranks) {
-  return range.nearest > 0 && ranks >= range.least && ranks <= range.most;
-}
-
 // What the rows of one table say, made more precise by those of all tables of its operation.
 RankRange derived_ranks(const std::string& operation, const LogTable& table,
                         const RankRange& together) {
   const RankRange own = ranks_from_ratio(operation, table.rows);
-  return own.nearest == 0 || allows(own, together.nearest) ? together : own;
+  return own.nearest == 0 || own.allows(together.nearest) ? together : own;
 }
 
 // Whether a table says that so many took part.
 bool says(const LogTable& table, const RankRange& derived, int ranks) {
-  return derived.nearest > 0 ? allows(derived, ranks) : table.listed_ranks == ranks;
+  return derived.nearest > 0 ? derived.allows(ranks) : table.listed_ranks == ranks;
 }
 
 std::string words_of(const RankRange& derived) {
@@ -130,7 +126,7 @@ std::string words_of(const RankRange& derived) {
 int stated_ranks(const std::string& operation, const LogTable& table, const RankRange& derived,
                  const MeasuredText& text, Measurement& measurement) {
   const int listed = table.listed_ranks;
-  if (listed > 0 && (derived.nearest == 0 || allows(derived, listed))) return listed;
+  if (listed > 0 && (derived.nearest == 0 || derived.allows(listed))) return listed;
   const bool is_asked_for = text.operation.empty() || text.operation == operation;
   if (derived.nearest == 0 && !is_asked_for) return 0;
   if (derived.nearest == 0)
@@ -155,12 +151,24 @@ int ranks_of(const std::string& operation, const LogTable& table, const RankRang
   if (!text.ranks || (told_fits_one && !silent && !says(table, derived, *text.ranks)))
     return stated_ranks(operation, table, derived, text, measurement);
   const std::string taken = "; taken as told: " + std::to_string(*text.ranks);
-  if (derived.nearest > 0 && !allows(derived, *text.ranks))
+  if (derived.nearest > 0 && !derived.allows(*text.ranks))
     note_once(measurement, words_of(derived) + taken);
   else if (derived.nearest == 0 && !silent && table.listed_ranks != *text.ranks)
     note_once(measurement,
               "the log lists " + std::to_string(table.listed_ranks) + " devices" + taken);
   return *text.ranks;
+}
+
+// What a reader must know of how a table was measured.
+void note_manner(Measurement& measurement, const LogTable& table) {
+  if (table.has_cpu_time)
+    note_once(measurement,
+              "times are size / algbw: with -C 1 the log's own are of the host that enqueues");
+  if (table.listed_groups > 1)
+    note_once(measurement, "the devices are in " + std::to_string(table.listed_groups) +
+                               " groups (NCCL_TESTS_SPLIT), which measured at the same time; times "
+                               "are those of the first, of " +
+                               std::to_string(table.listed_ranks) + " ranks");
 }
 
 void add_side(Measurement& measurement, const Series& kind, const LogTable& table, bool in_place) {
@@ -211,6 +219,24 @@ RankRange ranks_from_ratio(const std::string& operation, const std::vector<LogRo
   return range.nearest >= 2 && range.most <= 2 * range.least ? range : RankRange{};
 }
 
+void take_times_of_bandwidths(LogTable& table, double rounding_GBps, DroppedLines& coarse) {
+  if (!table.has_cpu_time) return;
+  constexpr double most_off = 0.01;
+  const auto is_coarse = [&](const NcclSide& side) {
+    return side.time_us > 0 && side.algbw_GBps * most_off < rounding_GBps;
+  };
+  const auto is_dropped = [&](const LogRow& row) {
+    return row.size_B > 0 && (is_coarse(row.out_of_place) || is_coarse(row.in_place));
+  };
+  for (const LogRow& row : table.rows)
+    if (is_dropped(row)) coarse.add(row.line);
+  std::erase_if(table.rows, is_dropped);
+  for (LogRow& row : table.rows)
+    for (NcclSide* const side : {&row.out_of_place, &row.in_place})
+      if (side->time_us > 0 && row.size_B > 0)
+        side->time_us = static_cast<double>(row.size_B) / side->algbw_GBps / 1e3;
+}
+
 void add_tables(Measurement& measurement, const std::vector<LogTable>& tables,
                 const MeasuredText& text) {
   std::map<std::string, std::vector<LogRow>> rows;  // by operation
@@ -238,6 +264,7 @@ void add_tables(Measurement& measurement, const std::vector<LogTable>& tables,
     kind.operation = operations[i];
     kind.ranks = ranks_of(kind.operation, tables[i], derived[i], told_fits_one, text, measurement);
     if (kind.ranks == tables[i].listed_ranks) kind.nodes = tables[i].listed_nodes;
+    note_manner(measurement, tables[i]);
     if (measurement.device.empty()) measurement.device = tables[i].device;
     std::vector<std::string_view> types;
     for (const LogRow& row : tables[i].rows)

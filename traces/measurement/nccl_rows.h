@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "traces/measurement/measurement.h"
+#include "traces/measurement/words.h"
 
 namespace sgdsim {
 
@@ -30,9 +31,11 @@ struct LogRow {
 
 // A table with the rows of one run, and what was said before it.
 struct LogTable {
-  std::string operation;  // empty: not stated
-  int listed_ranks = 0;   // devices that the log lists; 0: none
-  int listed_nodes = 0;   // hosts that it lists them on
+  std::string operation;      // empty: not stated
+  int listed_ranks = 0;       // devices that the log lists, of the first group; 0: none
+  int listed_nodes = 0;       // hosts that it lists them on
+  int listed_groups = 0;      // that measured at the same time, each a communicator of its own
+  bool has_cpu_time = false;  // with -C 1: its times are of the host that enqueues
   std::string device;
   std::vector<LogRow> rows;
 };
@@ -48,8 +51,19 @@ struct RankRange {
   int nearest = 0;
   int least = 0;
   int most = 0;
+  bool allows(int ranks) const { return nearest > 0 && ranks >= least && ranks <= most; }
 };
 RankRange ranks_from_ratio(const std::string& operation, const std::vector<LogRow>& rows);
+
+// The bandwidths of a table whose times are the host's are those of the whole operation: size /
+// algbw takes the place of its times. Rows whose algbw, rounded by up to `rounding_GBps`, does not
+// say it to 1 % are dropped.
+void take_times_of_bandwidths(LogTable& table, double rounding_GBps, DroppedLines& coarse);
+inline constexpr char coarse_bandwidth[] =
+    "only the time of the host (-C 1), and too few digits of algbw to tell the whole time";
+
+// Why rows are dropped that were checked and failed.
+inline constexpr char wrong_results[] = "its results are wrong (#wrong is not 0)";
 
 // Adds the two series of each table. Finds out what a table leaves open, also from the others of
 // the same operation: rows that are out of order look like many tables. What contradicts itself

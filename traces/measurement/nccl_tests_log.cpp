@@ -4,11 +4,14 @@
 //
 // Columns come and go between versions and tests, launchers put prefixes before every line, and
 // other processes print in between. So a row is searched anywhere in a line: two whole numbers and
-// a type, an operator or not, a root or not, then two sides of 4 fields (8 with -I 1), the time of
-// day after them with -S 1. A line that begins like a row and does not end like one is dropped and
-// counted; so is one whose time and bandwidth contradict each other, or whose results are wrong. A
-// smaller size than before starts a new table. Tests that are no operation known here are left out,
-// and counted. Sizes are those of the program: K is 1024 there, but rows are plain bytes.
+// a type, an operator or not, a root or not, then two sides of 4 fields (8 with -I 1; one more,
+// #bitdiff, where repeated runs are compared), the time of day after them with -S 1. A header says
+// where in a side of that many fields its numbers stand. With -C 1 the time, "cputime", is that of
+// the host that enqueues, and size / algbw takes its place. A line that begins like a row and does
+// not end like one is dropped and counted; so is one whose time and bandwidth contradict each
+// other, or whose results are wrong. A smaller size than before starts a new table. Tests that are
+// no operation known here are left out, and counted. Sizes are those of the program: K is 1024
+// there, but rows are plain bytes.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,9 +33,9 @@ constexpr std::array<std::string_view, 18> types{
 constexpr std::array<std::string_view, 8> operators{"sum", "prod", "max",    "min",
                                                     "avg", "none", "mulsum", "all"};
 
-template <class List>
-bool is_one_of(std::string_view word, const List& list) {
-  return std::find(list.begin(), list.end(), word) != list.end();
+template <class Value, class List>
+bool is_one_of(const Value& value, const List& list) {
+  return std::find(list.begin(), list.end(), value) != list.end();
 }
 
 bool is_time_of_day(std::string_view word) {
@@ -50,30 +53,52 @@ std::optional<double> field(std::string_view word) {
 
 enum class Reading { other, row, broken, wrong };
 
-std::optional<NcclSide> side_at(const Words& words, std::size_t from) {
-  NcclSide side;
-  const std::array<double*, 3> places{&side.time_us, &side.algbw_GBps, &side.busbw_GBps};
-  for (std::size_t i = 0; i < 4; ++i) {
-    const auto number = field(words[from + i]);
-    if (!number) return std::nullopt;
-    if (i < 3) *places[i] = *number;
-  }
-  return side;
+// Where the numbers of a side stand, which begins with the time.
+struct SideColumns {
+  std::size_t count = 0;  // of a side; 0: no header said
+  std::size_t algbw = 1;
+  std::size_t busbw = 2;
+  std::size_t wrong = 3;
+  bool has_cpu_time = false;
+};
+
+// "#  size  count  type  redop  root  time  algbw  busbw #wrong  time  algbw  busbw #wrong".
+std::optional<SideColumns> side_columns_in(const Words& words) {
+  const auto is_time = [](std::string_view word) { return word == "time" || word == "cputime"; };
+  const auto first = std::find_if(words.begin(), words.end(), is_time);
+  if (first == words.end()) return std::nullopt;
+  const auto second = std::find_if(first + 1, words.end(), is_time);
+  const auto place_of = [&](std::initializer_list<std::string_view> names) {
+    return static_cast<std::size_t>(std::find_first_of(first, second, names.begin(), names.end()) -
+                                    first);
+  };
+  SideColumns columns;
+  columns.count = static_cast<std::size_t>(second - first);
+  columns.algbw = place_of({"algbw"});
+  columns.busbw = place_of({"busbw"});
+  columns.wrong = place_of({"#wrong", "error", "res"});
+  columns.has_cpu_time = *first == "cputime";
+  const bool has_all = std::max({columns.algbw, columns.busbw, columns.wrong}) < columns.count;
+  return second != words.end() && has_all ? std::optional(columns) : std::nullopt;
 }
 
 // Nothing takes less than no time; what was not done is N/A, or 0.
-bool has_time(const Words& words, std::size_t side) {
-  return words[side] == "N/A" || number_word(words[side]).value_or(-1) >= 0;
+bool has_time(std::string_view word) {
+  return word == "N/A" || number_word(word).value_or(-1) >= 0;
+}
+
+// All of its words are numbers.
+NcclSide side_at(const Words& words, std::size_t from, const SideColumns& columns) {
+  return {field(words[from]).value_or(0), field(words[from + columns.algbw]).value_or(0),
+          field(words[from + columns.busbw]).value_or(0)};
 }
 
 // Values are counted, millions of them as 3.3e+07; versions before 2.13 print the largest error
 // there, as 1e-06.
-bool is_wrong(const Words& words, std::size_t side) {
-  return number_word(words[side + 3]).value_or(0) >= 1;
-}
+bool is_wrong(std::string_view word) { return number_word(word).value_or(0) >= 1; }
 
 // The sides, from word `at` to the end of the line.
-Reading read_sides(const Words& words, std::size_t at, LogRow& row) {
+Reading read_sides(const Words& words, std::size_t at, const SideColumns& header, LogRow& row) {
   std::size_t end = words.size();
   while (end > at && is_time_of_day(words[end - 1])) --end;
   if (at < end && is_one_of(words[at], operators)) {
@@ -86,16 +111,18 @@ Reading read_sides(const Words& words, std::size_t at, LogRow& row) {
     ++at;
   }
   const std::size_t side = (end - at) / 2;
-  if (side != 4 && side != 8) return Reading::broken;
+  constexpr std::array<std::size_t, 4> usual{4, 5, 8, 9};
+  const bool is_under_header = side > 0 && side == header.count;
+  if (side < header.count) return Reading::broken;  // cut off
+  if (!is_under_header && !is_one_of(side, usual)) return Reading::broken;
+  const SideColumns columns = is_under_header ? header : SideColumns{};
   for (std::size_t i = at; i < end; ++i)
     if (!field(words[i])) return Reading::broken;
-  const auto out_of_place = side_at(words, at);
-  const auto in_place = side_at(words, at + side);
-  if (!out_of_place || !in_place) return Reading::broken;
-  if (!has_time(words, at) || !has_time(words, at + side)) return Reading::broken;
-  if (is_wrong(words, at) || is_wrong(words, at + side)) return Reading::wrong;
-  row.out_of_place = *out_of_place;
-  row.in_place = *in_place;
+  if (!has_time(words[at]) || !has_time(words[at + side])) return Reading::broken;
+  const std::size_t wrong = at + columns.wrong;
+  if (is_wrong(words[wrong]) || is_wrong(words[wrong + side])) return Reading::wrong;
+  row.out_of_place = side_at(words, at, columns);
+  row.in_place = side_at(words, at + side, columns);
   return Reading::row;
 }
 
@@ -104,7 +131,7 @@ bool is_like_number(std::string_view word) {
   return !word.empty() && word.find_first_not_of("0123456789.,'_") == std::string_view::npos;
 }
 
-Reading read_row(const Words& words, LogRow& row) {
+Reading read_row(const Words& words, const SideColumns& header, LogRow& row) {
   for (std::size_t at = 0; at + 2 < words.size(); ++at) {
     if (!is_one_of(words[at + 2], types)) continue;
     const std::string_view size_word = unprefixed(words[at]);
@@ -113,7 +140,7 @@ Reading read_row(const Words& words, LogRow& row) {
     if (!size || !whole_word(words[at + 1])) return Reading::broken;
     row.size_B = *size;
     row.type = words[at + 2];
-    return read_sides(words, at + 3, row);
+    return read_sides(words, at + 3, header, row);
   }
   return Reading::other;
 }
@@ -165,6 +192,7 @@ struct DeviceLine {
   int64_t rank = 0;
   std::string name;
   std::string host = {};  // empty: not stated
+  int64_t group = 0;      // a communicator of its own
 };
 std::optional<DeviceLine> read_device(std::string_view line, const Words& words) {
   const auto has = [&](const char* word) {
@@ -179,6 +207,9 @@ std::optional<DeviceLine> read_device(std::string_view line, const Words& words)
   DeviceLine device{*rank, {}};
   const auto on = std::find(found, words.end(), "on");
   if (on != words.end() && on + 1 != words.end()) device.host = *(on + 1);
+  const auto group = std::find(found, words.end(), "Group");
+  if (group != words.end() && group + 1 != words.end())
+    device.group = whole_word(*(group + 1)).value_or(0);
   if (const std::size_t bracket = line.rfind("] "); bracket != std::string_view::npos)
     device.name = line.substr(bracket + 2);
   while (device.name.ends_with(' ')) device.name.pop_back();
@@ -194,7 +225,7 @@ class Reader {
     split_words(line, words_);
     LogRow row;
     row.line = lines.number();
-    switch (read_row(words_, row)) {
+    switch (read_row(words_, columns_, row)) {
       case Reading::row:
         if (!table_.rows.empty() && row.size_B < table_.rows.back().size_B) close_table();
         table_.rows.push_back(row);
@@ -217,7 +248,8 @@ class Reader {
     mixed_.tell(
         "NCCL printed within the row; run again with NCCL_DEBUG=WARN, or with NCCL_DEBUG_FILE",
         measurement_.notes);
-    wrong_.tell("its results are wrong (#wrong is not 0)", measurement_.notes);
+    wrong_.tell(wrong_results, measurement_.notes);
+    coarse_.tell(coarse_bandwidth, measurement_.notes);
     contradicting_.tell("time and bandwidth contradict each other", measurement_.notes);
     for (const auto& [test, rows] : unknown_rows_)
       measurement_.notes.push_back(
@@ -229,12 +261,8 @@ class Reader {
   void remark(std::string_view line) {
     if (const auto device = read_device(line, words_)) {
       if (!table_.rows.empty()) close_table();
-      if (device->rank == 0) {  // another list
-        ranks_.clear();
-        hosts_.clear();
-      }
-      ranks_.insert(device->rank);
-      if (!device->host.empty()) hosts_.insert(device->host);
+      if (device->rank == 0) devices_.clear();  // another list
+      devices_[device->rank] = *device;
       device_ = device->name;
     } else if (const std::string_view test = test_in(line); !test.empty()) {
       const std::string operation = nccl_operation_in(test);
@@ -243,11 +271,20 @@ class Reader {
       if (!table_.rows.empty()) close_table();
       operation_ = operation;
       unknown_test_ = operation.empty() ? test : "";
-    } else if (std::find(words_.begin(), words_.end(), "res") != words_.end()) {
-      old_words_ = true;
-    } else if (std::find(words_.begin(), words_.end(), "(us)") != words_.end()) {
-      old_words_ = false;
+    } else {
+      header();
     }
+  }
+
+  void header() {
+    if (const auto columns = side_columns_in(words_)) {
+      if (columns->has_cpu_time != columns_.has_cpu_time && !table_.rows.empty()) close_table();
+      columns_ = *columns;
+    }
+    if (std::find(words_.begin(), words_.end(), "res") != words_.end())
+      old_words_ = true;
+    else if (std::find(words_.begin(), words_.end(), "(us)") != words_.end())
+      old_words_ = false;
   }
 
   // "all_reduce_perf", or, of version 1, "all_reduce_test".
@@ -261,15 +298,31 @@ class Reader {
     return {};
   }
 
+  // Rank 0 prints the rows, which are those of its group.
+  void list_devices() {
+    std::set<int64_t> groups;
+    std::set<std::string_view> hosts;
+    for (const auto& [rank, device] : devices_) {
+      groups.insert(device.group);
+      if (device.group != devices_.begin()->second.group) continue;
+      ++table_.listed_ranks;
+      if (!device.host.empty()) hosts.insert(device.host);
+    }
+    table_.listed_nodes = static_cast<int>(hosts.size());
+    table_.listed_groups = static_cast<int>(groups.size());
+  }
+
   void close_table() {
     table_.operation = operation_;
-    table_.listed_ranks = static_cast<int>(ranks_.size());
-    table_.listed_nodes = static_cast<int>(hosts_.size());
     table_.device = device_;
+    table_.has_cpu_time = columns_.has_cpu_time;
+    list_devices();
     if (!unknown_test_.empty() && text_.operation.empty()) {
       unknown_rows_[unknown_test_] += static_cast<int64_t>(table_.rows.size());
       table_.rows.clear();
     }
+    constexpr double two_decimals_GBps = 0.005;
+    take_times_of_bandwidths(table_, two_decimals_GBps, coarse_);
     to_microseconds(table_, old_words_);
     drop_contradictions(table_, contradicting_);
     if (!table_.rows.empty()) tables_.push_back(std::move(table_));
@@ -285,12 +338,13 @@ class Reader {
   std::string unknown_test_;  // instead of it
   std::map<std::string, int64_t> unknown_rows_;
   bool old_words_ = false;
-  std::set<int64_t> ranks_;
-  std::set<std::string> hosts_;
+  SideColumns columns_;
+  std::map<int64_t, DeviceLine> devices_;  // by rank
   std::string device_;
   DroppedLines broken_;
   DroppedLines mixed_;
   DroppedLines wrong_;
+  DroppedLines coarse_;
   DroppedLines contradicting_;
 };
 
@@ -302,7 +356,7 @@ bool is_nccl_tests_log(std::string_view text) {
   LogRow row;
   for (std::string_view line; lines.next(line);) {
     split_words(line, words);
-    if (read_row(words, row) != Reading::other) return true;
+    if (read_row(words, {}, row) != Reading::other) return true;
   }
   return false;
 }

@@ -10,7 +10,8 @@
 // non-blocking collective the time of its communication alone counts. Sizes are per rank where
 // every rank has a part of its own (reduce-scatter apart), and become those of all ranks. The
 // number of ranks stands nowhere, except in the B-Caffe tables, whose first column reads
-// "ranks,size"; tests of single messages are among two.
+// "ranks,size"; tests of single messages are among two. Reduce_local sends nothing, and is left
+// out.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,7 +31,8 @@ struct Title {
   std::string kind;       // "Bandwidth", "Non-blocking"; empty: the usual latency of the operation
   std::string buffers;    // " from D to H", of a device and of a host; empty: not stated
   bool is_bandwidth = false;
-  double at_once = 1;  // so many messages share the bandwidth
+  bool is_local = false;  // the reduction alone, within a rank
+  double at_once = 1;     // so many messages share the bandwidth
 };
 
 // What else stands in the title of a test of single messages: "# OSU MPI-CUDA Latency Test v7.0".
@@ -81,6 +83,7 @@ Title read_title(std::string_view line) {
   std::vector<std::string_view> words;
   split_words(std::string_view(text).substr(3), words);
   if (says("neighbor")) return title;  // of neighbours only
+  title.is_local = says("reduce_local");
   title.operation = says("bcast") ? "broadcast" : nccl_operation_in(text);
   if (title.operation.empty() && names_messages(words)) title.operation = "copy";
   title.kind = kind_in(title.text);
@@ -114,6 +117,7 @@ class OsuReader {
     if (const std::size_t at = line.find("# OSU "); at != std::string_view::npos) {
       title_ = read_title(line);
       title_.buffers = std::exchange(shell_buffers_, "");
+      has_local_ = has_local_ || title_.is_local;
       time_column_ = 1;
       split_words(line.substr(0, at), words_);
       const bool is_glued = at > 0 && line[at - 1] != ' ' && line[at - 1] != '\t';
@@ -128,6 +132,7 @@ class OsuReader {
     if (words_.front().starts_with('#')) return comment();
     if (std::string buffers = buffers_in(words_); !buffers.empty())
       shell_buffers_ = std::move(buffers);
+    if (title_.is_local) return;
     split_at_commas();
     if (is_wrong()) return wrong_.add(lines.number());
     if (!row(lines)) dropped_.add(lines.number());
@@ -137,6 +142,7 @@ class OsuReader {
     dropped_.tell("neither a comment nor a row", measurement_.notes);
     wrong_.tell("its results are wrong (Fail)", measurement_.notes);
     timeless_.tell(no_time_known, measurement_.notes);
+    if (has_local_) measurement_.notes.push_back(left_out + std::string("Reduce_local"));
     if (!doubtful_.empty() && !surely_ranks_)
       throw InputError(text_.file, "\"" + doubtful_ +
                                        "\" may be a number of ranks and a size, or one size: write "
@@ -265,7 +271,8 @@ class OsuReader {
   std::size_t decimals_ = 0;
   bool has_ranks_ = false;     // a first column "ranks,size"
   bool surely_ranks_ = false;  // "8,1024" is no size
-  std::string doubtful_;       // "8,192"
+  bool has_local_ = false;
+  std::string doubtful_;  // "8,192"
   DroppedLines dropped_;
   DroppedLines wrong_;
   DroppedLines timeless_;

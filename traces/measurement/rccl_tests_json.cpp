@@ -3,8 +3,11 @@
 //   {"name":"AllReduce","size":4,"type":"float","redop":"sum","inPlace":0,"time":9.1,
 //    "algBw":0.0,"busBw":0.0,"#wrong":0,"gpus":8}
 //
-// Lines of other programs and lines that were cut off are dropped and counted.
-#include <cmath>
+// With MPI there are "ranks" (processes), "ranksPerNode" and "gpusPerRank" instead of "gpus". Lines
+// of other programs, lines that were cut off and those with wrong results are dropped and counted.
+#include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "sim/core/error.h"
 #include "sim/core/json.h"
@@ -18,28 +21,100 @@ namespace {
 
 constexpr std::string_view first_field = "\"busBw\"";
 
-// A line as a series of one point; empty if it is no row.
-std::optional<Series> series_of(const Json& json, const MeasuredText& text) {
+// What a line says of the number of ranks; 0: nothing. Without MPI one process has all "gpus", so
+// that these are all ranks, whatever stands beside them. With MPI all processes are "ranks", and
+// "ranksPerNode" those of one communicator: the same, unless NCCL_TESTS_SPLIT made groups. Where
+// they differ, a file may also mean what the names say.
+struct Count {
+  int all = 0;
+  int of_group = 0;
+};
+Count count_in(const Json& json) {
+  const auto whole = [&](const char* name) {
+    const double number = number_of(json, name).value_or(0);
+    return number >= 1 && number <= most_measured_ranks ? static_cast<int64_t>(number) : 0;
+  };
+  const auto counted = [](int64_t ranks) {
+    return ranks <= most_measured_ranks ? static_cast<int>(ranks) : 0;
+  };
+  if (const int64_t gpus = whole("gpus"); gpus > 0) return {counted(gpus), counted(gpus)};
+  const int64_t each = std::max<int64_t>(1, whole("gpusPerRank"));
+  const Count count{counted(each * whole("ranks")), counted(each * whole("ranksPerNode"))};
+  return count.all > 0 && count.of_group > 0 ? count : Count{count.all, count.all};
+}
+
+// Points of lines that say the same, one after the other.
+struct Part {
+  Series series;
+  int of_group = 0;  // ranks, where groups measured at the same time
+};
+
+// By the operation and both numbers of ranks.
+using Doubts = std::map<std::tuple<std::string, int, int>, std::vector<LogRow>>;
+
+// Chooses between all ranks and those of one group: as told, or as busbw / algbw says.
+void settle_ranks(std::vector<Part>& parts, const Doubts& doubts, const MeasuredText& text,
+                  Measurement& measurement) {
+  for (const auto& [key, rows] : doubts) {
+    const auto& [operation, all, of_group] = key;
+    const RankRange range = ranks_from_ratio(operation, rows);
+    const bool is_told = text.ranks == all || text.ranks == of_group;
+    const bool says = range.allows(all) != range.allows(of_group);
+    const bool takes_group = is_told ? text.ranks == of_group : says && range.allows(of_group);
+    if (takes_group)
+      for (Part& part : parts)
+        if (std::tie(part.series.operation, part.series.ranks, part.of_group) == key)
+          part.series.ranks = of_group;
+    if (!is_told && !says)
+      measurement.notes.push_back(operation + ": taken among all " + std::to_string(all) +
+                                  " ranks; if NCCL_TESTS_SPLIT made groups of " +
+                                  std::to_string(of_group) + ", give --ranks " +
+                                  std::to_string(of_group));
+  }
+}
+
+bool has_wrong_values(const Json& json) {
+  return number_of(json, "#wrong").value_or(0) > 0 || number_of(json, "wrong").value_or(0) > 0;
+}
+
+// A line as a part of one point; empty if it is no row.
+std::optional<Part> part_of(const Json& json, const MeasuredText& text, Doubts& doubts) {
   if (!json.is_object()) return std::nullopt;
   const auto size = number_of(json, "size");
   const auto time = number_of(json, "time");
-  const auto gpus = number_of(json, "gpus");
   if (!size || !time || *size < 0 || *size > 0x1p62) return std::nullopt;
-  Series series;
+  Part part;
+  Series& series = part.series;
   series.operation = nccl_operation_in(text_of(json, "name"));
   if (series.operation.empty()) series.operation = text.operation;
   series.type = text_of(json, "type");
   series.in_place = number_of(json, "inPlace").value_or(0) != 0;
-  if (gpus && *gpus >= 1 && *gpus <= most_measured_ranks) series.ranks = static_cast<int>(*gpus);
-  if (series.ranks == 0) series.ranks = text.ranks.value_or(0);
+  const Count count = count_in(json);
+  series.ranks = count.all > 0 ? count.all : text.ranks.value_or(0);
+  part.of_group = count.of_group;
   if (series.operation.empty()) return std::nullopt;
   if (series.ranks == 0)
     throw InputError(text.file,
-                     "a line has no \"gpus\", so that the number of ranks is not known; "
-                     "give --ranks");
+                     "a line has neither \"gpus\" nor \"ranks\", so that the number of ranks is "
+                     "not known; give --ranks");
+  if (count.all != count.of_group) {
+    LogRow row;
+    row.out_of_place = {*time, number_of(json, "algBw").value_or(0),
+                        number_of(json, "busBw").value_or(0)};
+    doubts[{series.operation, count.all, count.of_group}].push_back(row);
+  }
   if (const auto length = measured_time(*time); length && *size > 0)
     series.points.push_back({Bytes(static_cast<int64_t>(*size)), *length});
-  return series;
+  return part;
+}
+
+// Whether `next` continues `part`.
+bool continues(const Part& part, const Part& next) {
+  const auto key_of = [](const Part& one) {
+    return std::tie(one.series.in_place, one.series.operation, one.series.type, one.series.ranks,
+                    one.of_group);
+  };
+  return key_of(part) == key_of(next);
 }
 
 }  // namespace
@@ -51,7 +126,10 @@ bool is_rccl_tests_json(std::string_view text) {
 Measurement rccl_tests_json(const MeasuredText& text) {
   Measurement measurement;
   measurement.source = "rccl-tests JSON " + text.file;
-  int64_t dropped = 0;
+  DroppedLines dropped;
+  DroppedLines wrong;
+  std::vector<Part> parts;
+  Doubts doubts;
   LineReader lines(text.text);
   for (std::string_view line; lines.next(line);) {
     // What a launcher put before the object, and the comma of a list after it.
@@ -61,20 +139,22 @@ Measurement rccl_tests_json(const MeasuredText& text) {
     const bool closed = to != std::string_view::npos && to > from;
     const Json json =
         closed ? Json::parse(line.substr(from, to - from + 1), nullptr, false) : Json();
-    auto series = series_of(json, text);
-    if (!series)
-      ++dropped;
-    else if (!measurement.series.empty() &&
-             measurement.series.back().in_place == series->in_place &&
-             measurement.series.back().operation == series->operation &&
-             measurement.series.back().type == series->type &&
-             measurement.series.back().ranks == series->ranks)
-      measurement.series.back().points.insert(measurement.series.back().points.end(),
-                                              series->points.begin(), series->points.end());
-    else
-      measurement.series.push_back(std::move(*series));
+    auto part = part_of(json, text, doubts);
+    if (!part) {
+      dropped.add(lines.number());
+    } else if (has_wrong_values(json)) {
+      wrong.add(lines.number());
+    } else if (!parts.empty() && continues(parts.back(), *part)) {
+      auto& points = parts.back().series.points;
+      points.insert(points.end(), part->series.points.begin(), part->series.points.end());
+    } else {
+      parts.push_back(std::move(*part));
+    }
   }
-  if (dropped > 0) measurement.notes.push_back(dropped_note(dropped, "no row of rccl-tests"));
+  dropped.tell("no row of rccl-tests", measurement.notes);
+  wrong.tell(wrong_results, measurement.notes);
+  settle_ranks(parts, doubts, text, measurement);
+  for (Part& part : parts) measurement.series.push_back(std::move(part.series));
   tidy(measurement, text.file);
   return measurement;
 }

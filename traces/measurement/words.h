@@ -57,6 +57,7 @@ class DroppedLines {
   void add(int64_t line) {  // 0: its number is not known
     first_ = count_++ == 0 ? line : std::min(first_, line);
   }
+  bool any() const { return count_ > 0; }
   // A note that ends with where the first is, if there is any.
   void tell(const std::string& why, std::vector<std::string>& notes) const;
 
@@ -65,5 +66,6 @@ class DroppedLines {
   int64_t first_ = 0;
 };
 inline constexpr char no_time_known[] = "no time, or none that can be (0, N/A, more than an hour)";
+inline constexpr char left_out[] = "benchmarks of other patterns were left out: ";
 
 }  // namespace sgdsim
