@@ -30,8 +30,7 @@ CLI::Option* add_option(CLI::App& command, const Field& field, T& target) {
     CLI::Option* option = command.add_option(words, target, field.says());
     if constexpr (std::is_same_v<T, std::vector<std::string>>)
       if (words.starts_with('-')) make_repeatable(option);
-    if constexpr (is_number<T>)
-      option->check(CLI::Range(field.least(), field.most()).description(""));
+    if constexpr (is_number<T>) option->check(within(field.least(), field.most()));
     if (!field.names().empty()) option->check(one_of(field.name(), field.names()));
     return option;
   }

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace sgdsim {
@@ -20,6 +22,20 @@ std::string unknown_command(const CLI::App& program, const std::vector<std::stri
 
 // Accepts these values only; the error lists them.
 CLI::Validator one_of(const std::string& what, const std::vector<std::string>& known);
+
+// Accepts numbers from one to the other. CLI11's own check takes what is no number for one of them.
+template <class T>
+CLI::Validator within(T least, T most) {
+  const auto check = [range = CLI::Range(least, most)](std::string& text) {
+    if constexpr (std::is_floating_point_v<T>) {
+      T value = 0;
+      if (CLI::detail::lexical_cast(text, value) && std::isnan(value))
+        return "expected a number, got " + text;
+    }
+    return range(text);
+  };
+  return {check, ""};
+}
 
 // What one_of() accepts for this option; empty if it takes other values.
 std::vector<std::string> choices_of(CLI::Option& option);

@@ -1,10 +1,12 @@
 // What a target needs: values that formulas give, and words that mean nothing.
+#include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <fstream>
 
 #include "app/schema_check.h"
 #include "sim/core/error.h"
+#include "sim/core/random.h"
 #include "study/need/crossing.h"
 #include "study/sweep/axis_points.h"
 #include "tests/one_layer.h"
@@ -248,6 +250,23 @@ TEST_CASE("need: the knee of a + b / x is at 9 b / a, where doubling gains a twe
   CHECK(!found_with("x=3,5", {0, true}, [](double x) { return x; }).knee);
 }
 
+// A rough curve: values that only the knee asks for are answers as well.
+TEST_CASE("need: what it answers is what its points say") {
+  Random random(91);
+  for (int round = 0; round < 300; ++round) {
+    const uint64_t curve = random.bits();
+    const Goal goal{0.5 + random.uniform(), true};
+    const NeedFound found = found_with("x=1.0..100.0", goal, [&](double x) {
+      return 50 / x + 2 * Random::of(curve, {static_cast<uint64_t>(16 * std::log2(x))}).uniform();
+    });
+    const bool is_met = std::any_of(found.points.begin(), found.points.end(),
+                                    [](const NeedPoint& point) { return point.meets; });
+    CHECK(is_met == !found.met.empty());
+    REQUIRE(found.best);
+    for (const NeedPoint& point : found.points) CHECK(*found.best->reached <= *point.reached);
+  }
+}
+
 // Only multiples of 3 have an answer, the first of which is 6: doublings go from there.
 TEST_CASE("need: the knee is looked for from the first value that has an answer") {
   const NeedFound found = found_with("nodes=4..3072", {0, true}, [](double nodes) {
@@ -279,6 +298,16 @@ TEST_CASE("need: grids have all of a list, and else about nine values") {
   const FieldRange whole("x=1..100");
   CHECK(!whole.between(5, 6));
   CHECK(*whole.between(5, 7) == 6);
+}
+
+TEST_CASE("need: without a batch no throughput is known") {
+  Json json = one_layer();
+  json["trace"].erase("batch");
+  const Temporary file(Temporary::Kind::file, json.dump());
+  const Ran ran = call_sgdsim(
+      {"need", file.name(), "--axis", "cluster.nodes=2..8", "--target", "throughput<=600"});
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.log.find("the trace states no `batch`") != std::string::npos);
 }
 
 TEST_CASE("need: mistakes are a sentence with what to type") {

@@ -134,6 +134,7 @@ TEST_CASE("trace edit: the commands") {
   REQUIRE(exit_of({"trace", "scale", trace, "--compute", "1.1", "--out", slower}) == 0);
   CHECK(exit_of({"trace", "diff", trace, slower, "--within", "9"}) == 5);
   CHECK(exit_of({"trace", "diff", trace, slower, "--within", "10"}) == 0);
+  CHECK(exit_of({"trace", "diff", trace, slower, "--within", "nan"}) == 2);
   CHECK(exit_of({"trace", "diff", trace, slower}) == 0);
   const Ran ran = run_sgdsim({"trace", "diff", trace, "traces/data/googlenet_k80.json", "--format",
                               "json", "--within", "50"});

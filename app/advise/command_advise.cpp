@@ -82,7 +82,7 @@ void add_advise_command(CLI::App& program, Streams streams) {
                       "write the experiment as it is, for the commands of all lines");
   add_force_option(*command, arguments->force);
   command->add_option("--lines", arguments->lines, "lines of each sort to print (default: 10)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1000}).description(""));
+      ->check(within(int64_t{1}, int64_t{1000}));
   add_format_option(*command, arguments->format);
   command->footer(std::string("Example:\n  sgdsim advise resnet50_v100 -c 25gbe_16\n") +
                   which_command);

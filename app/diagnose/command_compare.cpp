@@ -121,19 +121,19 @@ void add_compare_command(CLI::App& program, Streams streams, int& exit_code) {
   command
       ->add_option("--threshold", arguments->rule.h,
                    "CUSUM at which the alarm is raised, in spreads of a step (default: 10)")
-      ->check(CLI::Range(1.0, 1e6));
+      ->check(within(1.0, 1e6));
   command
       ->add_option("--slack", arguments->rule.k,
                    "what a step may differ without counting, in spreads (default: 0.5)")
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(within(0.0, 100.0));
   command
       ->add_option("--reference", arguments->rule.reference,
                    "first steps, which say what is usual (default: 200)")
-      ->check(CLI::Range(10, 1'000'000));
+      ->check(within(10, 1'000'000));
   command
       ->add_option("--least", arguments->rule.least,
                    "shift of steps that is worth an alarm, as a part of a step (default: 0.02)")
-      ->check(CLI::Range(0.0, 10.0));
+      ->check(within(0.0, 10.0));
   add_format_option(*command, arguments->format, {"table", "json", "prometheus"});
   command->footer(
       "Exit code 5: the alarm was raised.\n"

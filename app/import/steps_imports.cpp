@@ -171,11 +171,11 @@ void add_steps_imports(CLI::App& import, Streams streams) {
       constexpr int64_t most = int64_t{1} << 52;
       one->add_option("--batch", arguments->batch,
                       "samples of a step over all workers (default: as the log says)")
-          ->check(CLI::Range(int64_t{1}, most));
+          ->check(within(int64_t{1}, most));
       one->add_option("--tokens", arguments->tokens_per_gpu,
                       "of torchtitan: tokens of a step and GPU, which are the global batch size "
                       "times the sequence length over the GPUs (default: as the log says)")
-          ->check(CLI::Range(int64_t{1}, most));
+          ->check(within(int64_t{1}, most));
     }
     one->footer("Example:\n  sgdsim import " + std::string(format.name) + " " +
                 std::string(format.example));

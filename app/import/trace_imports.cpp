@@ -25,7 +25,7 @@ void add_options(CLI::App& one, TraceImport& arguments) {
   one.add_option("--model", arguments.model, "name of the neural network");
   one.add_option("--device", arguments.device, "name of the GPU that was measured");
   one.add_option("--batch", arguments.batch, "samples per worker and iteration")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}).description(""));
+      ->check(within(int64_t{1}, int64_t{1'000'000'000}));
 }
 
 Trace trace_of(const TraceFormat& format, const TraceImport& arguments) {

@@ -58,13 +58,13 @@ void add_scale(CLI::App& parent, Streams streams) {
     if (one.batch != 0) given = with_batch(std::move(given), one.batch);
     return with_compute(std::move(given), one.compute / one.faster);
   });
-  const auto factor = CLI::Range(1e-6, 1e6).description("");
+  const auto factor = within(1e-6, 1e6);
   command->add_option("--compute", arguments->compute, "how many times as long computation takes")
       ->check(factor);
   command->add_option("--faster", arguments->faster, "how many times as fast the device is")
       ->check(factor);
   command->add_option("--batch", arguments->batch, "samples per worker and iteration")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}).description(""));
+      ->check(within(int64_t{1}, int64_t{1'000'000'000}));
   command->add_option("--device", arguments->device, "name of the new device");
   command->footer(
       "Example:\n  sgdsim trace scale traces/data/resnet50_v100.json --batch 64 --faster 2.2 "
@@ -86,7 +86,7 @@ void add_merge(CLI::App& parent, Streams streams) {
       ->add_option("--by-name", arguments->parts,
                    "those whose names begin with the same N parts: 1 makes conv1 of "
                    "conv1.weight and conv1.bias")
-      ->check(CLI::Range(1, 100).description(""));
+      ->check(within(1, 100));
   command->footer(
       "Example:\n  sgdsim trace merge-layers traces/data/resnet50_v100.json --least 1MiB");
 }
@@ -106,7 +106,7 @@ void add_diff(CLI::App& parent, Streams streams, int& exit_code) {
       ->add_option("--within", arguments->within,
                    "percent that times may differ by; beyond it, or where layers or sizes differ, "
                    "the exit code is 5")
-      ->check(CLI::Range(0.0, 100.0).description(""));
+      ->check(within(0.0, 100.0));
   command->add_option("--format", arguments->format, "table (default) or json")
       ->check(one_of("format", {"table", "json"}));
   command->footer(

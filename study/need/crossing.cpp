@@ -267,8 +267,11 @@ NeedFound look_for(const FieldRange& range, const Goal& goal, double gain, const
   ask_grid(asked);
   bisect_changes(asked);
   NeedFound found;
+  if (gain > 0) {
+    found.knee = knee_of(asked, gain);
+    bisect_changes(asked);  // which what was asked for the knee may have shown
+  }
   walk(asked.row(), goal, found);
-  if (gain > 0) found.knee = knee_of(asked, gain);
   asked.show(found.needed);
   asked.show(found.before);
   if (found.knee) asked.show(found.knee->point);

@@ -83,6 +83,8 @@ NeedTarget target_in(const std::string& text, const std::vector<NamedFigureOf>& 
 double figure_of(const Json& answer, const NeedTarget& target,
                  const std::vector<NamedFigureOf>& named) {
   const double figure = number_in(answer, target.column);
+  if (target.name == "throughput" && figure == 0)
+    throw InputError("--target", "throughput is not known: the trace states no `batch`");
   if (!std::isnan(figure)) return figure;
   std::vector<std::string> known;
   for (const NamedFigureOf& one : named) known.emplace_back(one.name);
