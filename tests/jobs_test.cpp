@@ -59,6 +59,7 @@ TEST_CASE("jobs: traffic of others, and wires that change") {
 }
 
 // On its own, a job takes what its step takes at fidelity flow; wherever it stands, and whenever.
+// But it ends, where a step goes on: nothing of the next iteration meets its last messages.
 TEST_CASE("jobs: one alone is a step") {
   Random random(71);
   int compared = 0;
@@ -91,7 +92,7 @@ TEST_CASE("jobs: one alone is a step") {
                          {"collective", {{"algorithm", algorithm}}},
                          {"strategy", strategies[random.below(strategies.size())]},
                          {"fidelity", "flow"},
-                         {"iterations", 2},
+                         {"iterations", 4},
                          {"warm_up", 1}};
       if (random.below(2) == 0)
         experiment["workers"] = {{"slow", {{{"worker", 0}, {"factor", 1.4}}}}};
@@ -119,7 +120,8 @@ TEST_CASE("jobs: one alone is a step") {
         REQUIRE(iterations.size() == 1);
         REQUIRE(iterations[0].size() == step.iterations.size());
         ++compared;
-        for (std::size_t i = 0; i < step.iterations.size(); ++i)
+        const std::size_t last = experiment.contains("synchronization") ? 2 : 1;
+        for (std::size_t i = 0; i + last < step.iterations.size(); ++i)
           REQUIRE(std::abs((iterations[0][i] - step.iterations[i]).ps()) <= step.message_count);
       } catch (const InputError&) {
         continue;  // no power of two

@@ -1,6 +1,8 @@
 // What is played, and what is asked of it.
 #include "models/step/jobs_in_time.h"
 
+#include <variant>
+
 #include "models/step/jobs_player.h"
 #include "sim/core/error.h"
 #include "sim/net/flows.h"
@@ -89,7 +91,7 @@ void JobsInTime::Player::prepare(const TrainingJob& training) {
     return prepare_asynchronous(job, *rule);
   StepSoFar so_far = training.so_far;
   if (so_far.iteration == 0) so_far = {0, {training.start}, training.start};
-  StepInTime& step = job.step.emplace(question, so_far);
+  StepInTime& step = job.step.emplace(question, so_far, training.goes_on);
   played_.back().asked_for = so_far.iteration;
   if (step.is_planned(so_far.iteration)) check_packets_from(job, so_far.iteration);
   if (step.goes_by_priority()) job.urgent.emplace(step.plan(0), question.channels);
@@ -149,6 +151,27 @@ IterationTimes JobsInTime::Player::times_of(std::size_t job, int iteration) {
   return times;
 }
 
+std::optional<std::vector<int64_t>> JobsInTime::Player::state_after(std::size_t number,
+                                                                    int iteration) const {
+  const JobInPlay& job = jobs_[number];
+  const bool is_decided = !job.urgent || (job.urgent->is_empty() && job.urgent->is_network_free() &&
+                                          undecided_.empty());
+  if (!numbers_.empty() || !job.not_ready.empty() || !is_decided) return std::nullopt;
+  // What blocks of trees share is rounded by the order of their numbers, which are others each
+  // time: some picoseconds, which may decide which block is first.
+  const bool are_sums = job.job->question->cost.is_algorithm();
+  for (std::size_t i = 0; are_sums && i < job.step->messages_in(iteration); ++i)
+    for (const Stage& stage : job.step->sent(iteration, i).program->stages)
+      if (std::holds_alternative<TreePipeline>(stage)) return std::nullopt;
+  std::vector<int64_t> state;
+  for (const WorkerInJob& worker : workers_) {
+    if (!worker.to_enter.empty()) return std::nullopt;
+    worker.way.add_state(iteration, now(), state);
+  }
+  job.step->add_state(iteration, now(), state);
+  return state;
+}
+
 const AsynchronousWorkers& JobsInTime::Player::asynchronous(std::size_t job) {
   const AsynchronousWorkers& workers = asynchronous_.of(job);
   while (!workers.is_done()) go_on();
@@ -190,6 +213,9 @@ JobsInTime::JobsInTime(const JobsQuestion& question)
 JobsInTime::~JobsInTime() = default;
 IterationTimes JobsInTime::times_of(std::size_t job, int iteration) {
   return player_->times_of(job, iteration);
+}
+std::optional<std::vector<int64_t>> JobsInTime::state_after(std::size_t job, int iteration) const {
+  return player_->state_after(job, iteration);
 }
 const AsynchronousWorkers& JobsInTime::asynchronous(std::size_t job) {
   return player_->asynchronous(job);

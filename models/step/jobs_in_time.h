@@ -30,6 +30,7 @@ struct TrainingJob {
   Time start;
   std::vector<int> server_places = {};  // of dedicated parameter servers
   StepSoFar so_far = {};                // if that is something, the job starts at 0
+  bool goes_on = false;                 // with iterations that nobody asks for
 };
 
 struct JobsQuestion {
@@ -60,7 +61,10 @@ class JobsInTime {
   // Plays until an iteration of a job has ended, warm-up included; asked once for each, in order.
   // What other jobs have done by then is kept until it is asked for. NetworkStuck if it never ends.
   IterationTimes times_of(std::size_t job, int iteration);
-  // Likewise for a job that is asynchronous: plays until it has nothing more to do.
+  // What says all that is to come of a job that is alone, counted from now, once an iteration has
+  // ended: that is the same where this is. Nothing if messages of later ones are under way.
+  std::optional<std::vector<int64_t>> state_after(std::size_t job, int iteration) const;
+  // For a job that is asynchronous: plays until it has nothing more to do.
   const AsynchronousWorkers& asynchronous(std::size_t job);
   // Plays until a schedule has ended, and says when that was. ScheduleStuck if it waits for ever.
   Time end_of_schedule(std::size_t schedule);

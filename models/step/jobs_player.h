@@ -73,6 +73,7 @@ class JobsInTime::Player {
  public:
   explicit Player(const JobsQuestion& question);
   IterationTimes times_of(std::size_t job, int iteration);
+  std::optional<std::vector<int64_t>> state_after(std::size_t job, int iteration) const;
   const AsynchronousWorkers& asynchronous(std::size_t job);
   Time end_of_schedule(std::size_t schedule);
   double least_delivered() const { return schedules_.least_delivered(); }

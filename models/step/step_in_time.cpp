@@ -11,7 +11,12 @@
 
 namespace sgdsim {
 
-StepInTime::StepInTime(const StepQuestion& question, const StepSoFar& so_far)
+int iterations_behind(const StepQuestion& question) {
+  const PipelineRule* pipeline = pipeline_rule(question);
+  return pipeline == nullptr ? 1 : std::max(pipeline->width, pipeline->every);
+}
+
+StepInTime::StepInTime(const StepQuestion& question, const StepSoFar& so_far, bool goes_on)
     : question_(&question),
       pipeline_(pipeline_rule(question)),
       first_iteration_(so_far.iteration),
@@ -19,6 +24,7 @@ StepInTime::StepInTime(const StepQuestion& question, const StepSoFar& so_far)
       parts_(*question.trace),
       fixed_(fixed_factors(question.workers, workers())),
       exchange_(question.cluster->network) {
+  if (goes_on) behind_ = iterations_behind(question);
   if (const Compression* compression = question.cost.compression())
     for (std::size_t i = 1; i < compression->densities.size(); ++i)
       other_costs_.push_back(question.cost.at_density(compression->densities[i].density));
@@ -128,6 +134,11 @@ void StepInTime::make(const Planned& planned, Graph& graph, int iteration, bool 
   }
 }
 
+void StepInTime::add_state(int iteration, Time now, std::vector<int64_t>& state) const {
+  for (auto i = static_cast<std::size_t>(iteration) + 1; i < origins_.size(); ++i)
+    state.push_back((origins_[i] - now).ps());
+}
+
 WorkerInTime::WorkerInTime(StepInTime& step, int number, Time start)
     : step_(&step),
       number_(number),
@@ -154,7 +165,7 @@ void WorkerInTime::start_iteration() {
 
 std::size_t WorkerInTime::go_on() {
   const std::size_t before = to_send.size();
-  while (iteration_ < step_->iterations()) {
+  while (iteration_ < step_->all_iterations()) {
     const std::span<const Action> actions = graph_->step.graph.actions();
     while (next_ < actions.size() && play(actions[next_])) ++next_;
     if (next_ < actions.size()) break;
@@ -164,6 +175,26 @@ std::size_t WorkerInTime::go_on() {
     start_iteration();
   }
   return to_send.size() - before;
+}
+
+void WorkerInTime::add_state(int iteration, Time now, std::vector<int64_t>& state) const {
+  const auto add = [&](Time time) { state.push_back((time - now).ps()); };
+  state.insert(state.end(), {iteration_ - iteration, int64_t{next_}, left_decompress_.ps(),
+                             left_update_.ps(), int64_t{parts_left_}});
+  add(computed_);
+  add(sent_);
+  if (step_->question().trace->load > Duration()) add(loaded_);
+  if (has_part()) add(due());
+  for (const WorkGraph::Waits& waits : graph_->step.graph.waits())
+    for (uint32_t ring = 0; ring < waits.rings; ++ring) {
+      const Wait& wait = waits_[waits.place(static_cast<uint32_t>(iteration_) + ring)];
+      state.push_back(wait.missing);
+      if (wait.until > Time()) add(wait.until);
+    }
+  for (const MessagesToSend& message : to_send) {
+    state.push_back(static_cast<int64_t>(message.first));
+    add(message.ready);
+  }
 }
 
 // For the actions that wait for this one.

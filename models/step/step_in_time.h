@@ -26,14 +26,19 @@ struct StepSoFar {
   Time wakes = {};     // see PlanInput
 };
 
+// How many iterations follow for what is asked of the last ones to have others behind it.
+int iterations_behind(const StepQuestion& question);
+
 class StepInTime {
  public:
   // InputError for what is not played on shared wires.
-  StepInTime(const StepQuestion& question, const StepSoFar& so_far);
+  StepInTime(const StepQuestion& question, const StepSoFar& so_far, bool goes_on);
 
   const StepQuestion& question() const { return *question_; }
   int workers() const { return question_->cluster->network.workers(); }
   int iterations() const { return question_->warm_up + question_->iterations; }
+  // And those that follow them.
+  int all_iterations() const { return iterations() + behind_; }
   int first_iteration() const { return first_iteration_; }
 
   // A strategy that plans anew does so when all workers have begun the iteration; until then they
@@ -65,6 +70,8 @@ class StepInTime {
   Time not_before(int iteration, std::size_t message) const;
 
   bool goes_by_priority() const { return planned_.front().plan.order == Order::priority; }
+  // Behind the state of workers (see there): when iterations after this one begin.
+  void add_state(int iteration, Time now, std::vector<int64_t>& state) const;
   // A collective starts when all workers are there, and ends for all at once.
   bool drains() const {
     const GradientPlan& plan = planned_.front().plan;
@@ -107,6 +114,7 @@ class StepInTime {
   const StepQuestion* question_;
   const PipelineRule* pipeline_ = nullptr;
   int first_iteration_ = 0;
+  int behind_ = 0;
   std::vector<Duration> traced_;         // of the backward pass
   LayerParts parts_;                     // of an update layer by layer
   std::vector<double> fixed_;            // factors of the workers
@@ -142,7 +150,10 @@ class WorkerInTime {
   Time due() const { return part_ ? part_->end() : begins_; }
   // From now on messages of the worker travel, or do not; begins the part if that is due.
   void turn(Time now, bool is_slow);
-  void end_part(Time now);             // go_on() goes on
+  void end_part(Time now);  // go_on() goes on
+  // Adds all that says what the worker does from now on, as long as none of its messages is under
+  // way: counted from this iteration and from now.
+  void add_state(int iteration, Time now, std::vector<int64_t>& state) const;
   std::deque<MessagesToSend> to_send;  // in the order of the graph
 
  private:

@@ -420,7 +420,6 @@ void StepMessages<Clock>::keep_played(std::vector<ExchangeTimes> played, const E
   if (step_.plan.order == Order::priority)
     std::stable_sort(order.begin(), order.end(),
                      [](const InFlight& a, const InFlight& b) { return a.starts < b.starts; });
-  ChannelNumbers numbers;
   Flights flights(pieces_, order);
   std::vector<Clock> ends(pieces_.size());
   for (const InFlight& it : order) {
@@ -428,7 +427,7 @@ void StepMessages<Clock>::keep_played(std::vector<ExchangeTimes> played, const E
     Clock end = clock_of<Clock>(std::move(played[it.message].ends));
     int channel = 0;
     if (step_.question.channels > 1)
-      channel = numbers.next(first_of(start) - step_.origin, last_of(end) - step_.origin);
+      channel = numbers_.next(first_of(start).since_start(), last_of(end).since_start());
     keep(it.message, channel, start, end, pieces_[it.place].ready);
     ends[it.place] = latest(std::move(ends[it.place]), end);
     const bool is_last = flights.next(it);

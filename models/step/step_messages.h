@@ -77,6 +77,7 @@ class StepMessages {
   Exchange player_;
   std::vector<MessageRecord> records_;  // of the last iteration that sent something
   Sparsity sparsity_;
+  ChannelNumbers numbers_;    // exchanges may overlap with those of the iteration before
   bool has_counted_ = false;  // an iteration that sends something has
   Time sent_from_ = Time::last();
   Time sent_until_;

@@ -13,6 +13,12 @@ namespace {
 // Values that are all the same have exactly that mean.
 void add_to_mean(double& mean, double value, double weight) { mean += (value - mean) * weight; }
 
+std::string in_four_digits(Duration length) {
+  int64_t unit_ps = 1;
+  while (length.ps() / unit_ps >= 10'000) unit_ps *= 10;
+  return to_text(Duration::ps(length.ps() / unit_ps * unit_ps));
+}
+
 }  // namespace
 
 template <class Clock>
@@ -122,11 +128,12 @@ WireUse StepPlayer<Clock>::use_of_wires() {
   std::vector<double> carried_B;
   Duration took;
   if (in_time_ && !is_carried_known()) {
+    const int more = in_time_->finish();
     carried_B = in_time_->carried_B();
     for (std::size_t wire = 0; wire < sent_.by_warm_up_B.size(); ++wire)
       carried_B[wire] -= sent_.by_warm_up_B[wire];
     if (!plans_differ())
-      exchanges = std::max(1, (question_.warm_up + question_.iterations) / every);
+      exchanges = std::max(1, (question_.warm_up + question_.iterations + more) / every);
     iterations = every * static_cast<double>(exchanges);
     took = in_time_->now() - sent_.warmed_up;
   } else {
@@ -176,6 +183,7 @@ void StepPlayer<Clock>::run_steady() {
 template <class Clock>
 void StepPlayer<Clock>::run_each() {
   const int count = question_.warm_up + question_.iterations;
+  Duration before;  // of the last iteration that is not measured
   for (int iteration = 0; iteration < count; ++iteration) {
     begin_iteration(iteration, iteration - question_.warm_up);
     const bool counts = iteration >= question_.warm_up;
@@ -184,12 +192,34 @@ void StepPlayer<Clock>::run_each() {
       sent_.warmed_up = in_time_->now();
     }
     const Duration length = play_iteration(counts);
+    if (!counts) before = length;
     if (!counts) continue;
     result_.iterations.push_back(length);
     sparsity_.add(step_.prices.sparsity(), exchanges_ ? 1 : 0);
     note_staleness();
   }
   result_.settle(workers_.sums());
+  if (question_.iterations == 1) warn_of_unlike(before);
+}
+
+// What is asked for once stands for the long run.
+template <class Clock>
+void StepPlayer<Clock>::warn_of_unlike(Duration before) {
+  const Duration length = result_.iterations.front();
+  constexpr int settled = 2;  // iterations of the warm-up that may be unlike
+  constexpr double alike = 0.01;
+  const Synchronization* synchronization = question_.synchronization;
+  const bool is_too_short =  // which is said already
+      synchronization != nullptr &&
+      !synchronization->problems_of(question_.warm_up, question_.iterations).empty();
+  const bool are_unlike = question_.warm_up >= settled && !question_.workers.is_random() &&
+                          !question_.carrier && !question_.meanwhile.any() && !plans_differ() &&
+                          !is_too_short;
+  const auto difference = static_cast<double>(std::abs((length - before).ps()));
+  if (!are_unlike || difference <= alike * static_cast<double>(length.ps())) return;
+  result_.warnings.push_back("iterations are not alike: this one takes " + in_four_digits(length) +
+                             ", the one before it " + in_four_digits(before) +
+                             "; `iterations` 20 gives their mean");
 }
 
 // Draws what layers take, and plans.
@@ -294,10 +324,11 @@ bool StepPlayer<Clock>::are_apart() {
 template <class Clock>
 void StepPlayer<Clock>::meet_in_time() {
   if constexpr (!one_for_all) {
-    JobsQuestion alone = alone_in_time(question_, {step_.iteration, starts_, wakes_});
-    alone.shares_ports = question_.channels > 1 || plans_differ() || !messages_.are_in_rounds();
-    in_time_ = std::make_unique<JobsInTime>(alone);
-    step_.played = [this](int iteration) { return in_time_->times_of(0, iteration); };
+    const bool shares_ports =
+        question_.channels > 1 || plans_differ() || !messages_.are_in_rounds();
+    in_time_ = std::make_unique<StepAlone>(question_, StepSoFar{step_.iteration, starts_, wakes_},
+                                           shares_ports);
+    step_.played = [this](int iteration) { return in_time_->times_of(iteration); };
     step_.together = step_.plan.bsp == BspForm::none;
   }
 }
@@ -377,57 +408,6 @@ void StepPlayer<Clock>::note_staleness() {
       pipeline->every > 1 ? step_.iteration % pipeline->every : std::min(lead - 1, step_.iteration);
   staleness_ += stale;
   staleness_max_ = std::max<double>(staleness_max_, stale);
-}
-
-// The circle that the last iterations repeat, or all that the last one is made of. What the compute
-// stream does between messages is one part for each kind of work.
-template <class Clock>
-void StepPlayer<Clock>::find_reason() {
-  Causes::Event last = flow_.cause_of_next(graph_.graph, graph_.begin);
-  if (step_.is_late()) last = flow_.last_of_stream(compute_stream);
-  if (step_.pipeline != nullptr)
-    last = flow_.last_of_stream(last_of(flow_.free(compute_stream)) == last_end_ ? compute_stream
-                                                                                 : network_stream);
-  const Causes::Circle circle = causes_->circle_from(
-      last,
-      Duration::ps(result_.total().ps() /
-                   std::max<int64_t>(1, static_cast<int64_t>(result_.iterations.size()))),
-      step_.pipeline == nullptr ? 1 : static_cast<uint32_t>(step_.pipeline->every));
-  result_.critical_iterations = static_cast<int>(circle.iterations);
-  std::size_t stretch = 0;  // where the parts between two messages begin
-  for (const Causes::Link& link : circle.links) {
-    const Action& action = link.action;
-    const bool is_message =
-        action.activity == Activity::message || action.activity == Activity::broadcast;
-    CriticalPart part{.activity = action.activity,
-                      .messages = is_message ? action.last - action.first + 1 : 0,
-                      .first_layer = action.first,
-                      .last_layer = action.last,
-                      .length = link.length};
-    if (action.activity == Activity::message || action.activity == Activity::compress) {
-      const PlannedMessage& one = step_.plan.messages[static_cast<std::size_t>(action.first)];
-      const PlannedMessage& other = step_.plan.messages[static_cast<std::size_t>(action.last)];
-      part.first_layer = std::min(one.first_layer, other.first_layer);
-      part.last_layer = std::max(one.last_layer, other.last_layer);
-    }
-    add_part(part, is_message, stretch);
-  }
-}
-
-// Adds it to one of its kind, if there is one.
-template <class Clock>
-void StepPlayer<Clock>::add_part(const CriticalPart& part, bool is_message, std::size_t& stretch) {
-  std::vector<CriticalPart>& parts = result_.critical;
-  if (part.activity == Activity::begin && part.length == Duration()) return;
-  const bool follows_message = !parts.empty() && parts.back().messages > 0;
-  if (is_message ? !follows_message : follows_message) stretch = parts.size();
-  const auto like =
-      std::find_if(parts.begin() + static_cast<std::ptrdiff_t>(stretch), parts.end(),
-                   [&](const CriticalPart& other) { return other.activity == part.activity; });
-  if (like == parts.end())
-    parts.push_back(part);
-  else
-    like->add(part);
 }
 
 template class StepPlayer<Time>;

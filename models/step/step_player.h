@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "models/step/jobs_in_time.h"
+#include "models/step/step_alone.h"
 #include "models/step/step_graph.h"
 #include "models/step/step_messages.h"
 #include "models/step/step_now.h"
@@ -54,6 +54,7 @@ class StepPlayer {
   void make_graph();
 
   void warn_of_past_traffic();
+  void warn_of_unlike(Duration before);
   void note_sent();
   void note_carried();
   bool plans_differ() const;
@@ -65,7 +66,7 @@ class StepPlayer {
   std::optional<MessageCost> other_density_;
   StepWorkers<Clock> workers_;
   StepMessages<Clock> messages_;
-  std::unique_ptr<JobsInTime> in_time_;  // if messages meet there
+  std::unique_ptr<StepAlone> in_time_;  // if messages meet there
   StepGraph graph_;
   Dataflow<Clock> flow_;
   std::optional<Causes> causes_;

@@ -1,6 +1,8 @@
 // Reading by name.
 #include "models/synchronization/synchronization.h"
 
+#include <algorithm>
+
 #include "models/synchronization/registry.h"
 
 namespace sgdsim {
@@ -8,6 +10,14 @@ namespace sgdsim {
 bool Synchronization::plays_strategy() const {
   const auto* pipeline = std::get_if<PipelineRule>(&rule);
   return pipeline != nullptr && pipeline->layerwise;
+}
+
+void Synchronization::send_on(int channels) {
+  const auto* pipeline = std::get_if<PipelineRule>(&rule);
+  if (pipeline == nullptr || pipeline->width == 1) return;
+  const int together = std::min(pipeline->width, channels);
+  measured *= together;
+  period *= together;
 }
 
 std::vector<std::string> Synchronization::problems_of(int warm_up, int iterations) const {

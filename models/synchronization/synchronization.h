@@ -53,6 +53,9 @@ struct Synchronization {
 
   // Whether it sends the strategy's messages; else everything goes in one, whatever the strategy.
   bool plays_strategy() const;
+  // So many exchanges may be under way at a time: of a pipeline those go together, and so do their
+  // iterations.
+  void send_on(int channels);
   // What is wrong with measuring so many; empty: nothing.
   std::vector<std::string> problems_of(int warm_up, int iterations) const;
 };

@@ -106,6 +106,13 @@ Duration BusyTimes::within(Time from, Time to) const {
   return sum;
 }
 
+Duration BusyTimes::again(const BusyTimes& more) {
+  Duration sum;
+  for (const Interval& one : more.times_) sum += within(one.start, one.end);
+  for (const Interval& one : more.times_) add(one.start, one.end);
+  return sum;
+}
+
 void Ledger::open(Time start, bool is_plain, double slowdown) {
   start_ = start;
   is_plain_ = is_plain;
@@ -113,6 +120,7 @@ void Ledger::open(Time start, bool is_plain, double slowdown) {
   parts_ = {};
   busy_.clear();
   slowing_.forget(start);
+  earlier_.forget(start);
   waits_.clear();
 }
 
@@ -127,7 +135,7 @@ Time Ledger::exchange(Time ready, Time everybody, Time end) {
 }
 
 void Ledger::count_once() {
-  parts_.communication = busy_.within(Time(), Time::last());
+  parts_.communication = busy_.within(Time(), Time::last()) - earlier_.again(busy_);
   parts_.waiting = waits_.within(Time(), Time::last());
 }
 

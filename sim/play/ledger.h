@@ -68,6 +68,8 @@ class BusyTimes {
   Time finish(Time now, Duration work, double slowdown);
   // How much of from .. to is busy.
   Duration within(Time from, Time to) const;
+  // How much of that was busy before, too; which is busy from now on.
+  Duration again(const BusyTimes& more);
 
  private:
   struct Interval {
@@ -110,6 +112,7 @@ class Ledger {
   double slowdown_ = 1;
   Breakdown parts_;
   BusyTimes busy_;     // with messages of this iteration
+  BusyTimes earlier_;  // with those before it that may go on
   BusyTimes slowing_;  // with any, where that slows down what is computed
   BusyTimes waits_;    // for others
 };

@@ -158,6 +158,7 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
       given.strategy ? read_strategy(*given.strategy)
                      : strategy_named(has_strategy ? usual_strategy : "sync_easgd", root.where());
   if (experiment.synchronization) {
+    experiment.synchronization->send_on(given.channels.value_or(1));
     experiment.iterations = experiment.synchronization->measured;
     experiment.warm_up = std::max(experiment.warm_up, experiment.synchronization->transient);
   }
