@@ -5,6 +5,7 @@
 
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
+#include "models/step/jobs_in_time.h"
 #include "models/step/step.h"
 #include "models/step/step_schedule.h"
 #include "sim/core/error.h"
@@ -267,7 +268,14 @@ TEST_CASE("flow: a step is as long as its schedule, replayed") {
       try {
         const Experiment experiment = read_experiment(resolve_experiment(Value(json, "t", ""), {}));
         const StepQuestion question = experiment.question();
-        const StepResult result = simulate_step(question);
+        // A schedule ends: nothing of a next iteration meets its last messages.
+        const StepQuestion on_wires = on_its_wires(question);
+        JobsQuestion alone = alone_in_time(on_wires);
+        alone.jobs.front().goes_on = false;
+        JobsInTime in_time(alone);
+        StepQuestion accounted = question;
+        accounted.played = [&](int iteration) { return in_time.times_of(0, iteration); };
+        const StepResult result = simulate_step(accounted);
         const StepSchedule written(question);
         RankSchedule schedule(static_cast<uint32_t>(written.ranks()));
         for (int rank = 0; rank < written.ranks(); ++rank) {
