@@ -31,9 +31,10 @@ bool RankSchedule::write(uint32_t rank, std::vector<RankOperation>& operations,
   for (const Requirement& one : requirements) ++first_[ends + one.first];
   uint64_t begin = followers_.size();
   for (std::size_t i = ends; i < first_.size(); ++i) begin += std::exchange(first_[i], begin);
-  followers_.resize(begin);
+  followers_.resize(followers_.size() + requirements.size());
   for (const Requirement& one : requirements) {
-    followers_[first_[ends + one.first]++] = {base + one.then, one.at_start};
+    const auto at = static_cast<std::size_t>(first_[ends + one.first]++);
+    followers_[at] = {base + one.then, one.at_start};
     ++operations[one.then].waits;
   }
   operations_.insert(operations_.end(), operations.begin(), operations.end());
