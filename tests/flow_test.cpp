@@ -15,6 +15,7 @@
 #include "study/step/experiment.h"
 #include "tests/collective_cases.h"
 #include "tests/flow_cases.h"
+#include "tests/random_layers.h"
 #include "tests/rounds.h"
 #include "tests/run_program.h"
 #include "topologies/cluster_file.h"
@@ -247,13 +248,8 @@ TEST_CASE("flow: a step is as long as its schedule, replayed") {
   int compared = 0;
   for (int round = 0; round < rounds(150); ++round)
     for (const char* algorithm : {"ring", "recursive_doubling", "halving_doubling", "direct"}) {
-      Json layers = Json::array();
       const int nodes = 2 + static_cast<int>(random.below(9));
-      for (std::size_t l = 0; l < 1 + random.below(4); ++l)
-        layers.push_back({{"name", "l" + std::to_string(l)},
-                          {"parameters", (1 + random.below(9'000)) * static_cast<uint64_t>(nodes)},
-                          {"forward", std::to_string(random.below(40'000'000)) + " ps"},
-                          {"backward", std::to_string(random.below(80'000'000)) + " ps"}});
+      const Json layers = random_layers(random, nodes, 40'000'000, 80'000'000);
       Json json = {{"trace", {{"layers", layers}}},
                    {"cluster", leaf_spine(nodes, 1 + static_cast<int>(random.below(4)),
                                           1 + static_cast<int>(random.below(2)))},

@@ -4,6 +4,7 @@
 
 #include "sim/core/error.h"
 #include "tests/jobs_cases.h"
+#include "tests/random_layers.h"
 #include "tests/rounds.h"
 #include "topologies/cluster_file.h"
 
@@ -79,12 +80,7 @@ TEST_CASE("jobs: one alone is a step") {
       const bool has_blocks = std::string(algorithm) == "double_binary_tree";  // thousands
       if (has_blocks && round % 20 != 0) continue;
       const int nodes = 2 + static_cast<int>(random.below(7));
-      Json layers = Json::array();
-      for (std::size_t l = 0; l < 1 + random.below(4); ++l)
-        layers.push_back({{"name", "l" + std::to_string(l)},
-                          {"parameters", (1 + random.below(9'000)) * static_cast<uint64_t>(nodes)},
-                          {"forward", std::to_string(random.below(40'000'000)) + " ps"},
-                          {"backward", std::to_string(random.below(80'000'000)) + " ps"}});
+      const Json layers = random_layers(random, nodes, 40'000'000, 80'000'000);
       Json cluster = racks;
       cluster["nodes"] = nodes;
       Json experiment = {{"trace", {{"update", "3 us"}, {"layers", layers}}},

@@ -5,6 +5,7 @@
 #include "models/step/step_alone.h"
 #include "study/step/experiment.h"
 #include "tests/jobs_cases.h"
+#include "tests/random_layers.h"
 #include "tests/rounds.h"
 
 namespace sgdsim {
@@ -13,12 +14,7 @@ namespace {
 Json random_experiment(Random& random) {
   const auto one_of = [&](const std::vector<Json>& all) { return all[random.below(all.size())]; };
   const int nodes = 2 + static_cast<int>(random.below(6));
-  Json layers = Json::array();
-  for (std::size_t l = 0; l < 1 + random.below(4); ++l)
-    layers.push_back({{"name", "l" + std::to_string(l)},
-                      {"parameters", (1 + random.below(9'000)) * static_cast<uint64_t>(nodes)},
-                      {"forward", std::to_string(random.below(60'000'000)) + " ps"},
-                      {"backward", std::to_string(random.below(90'000'000)) + " ps"}});
+  const Json layers = random_layers(random, nodes, 60'000'000, 90'000'000);
   Json cluster = racks;
   cluster["nodes"] = nodes;
   Json experiment = {

@@ -32,7 +32,7 @@ IterationTimes StepAlone::times_of(int iteration) {
   asked_for_ = iteration;
   if (repeats_behind_) {
     if ((iteration - *repeats_behind_) % period_ != 0) return {};
-    IterationTimes times = last_.times;
+    IterationTimes times = repeated_;
     for (ExchangeTimes& one : times) {
       for (Time& start : one.starts) start += skipped();
       for (Time& end : one.ends) end += skipped();
@@ -41,9 +41,10 @@ IterationTimes StepAlone::times_of(int iteration) {
   }
   IterationTimes times = step_.times_of(0, iteration);
   if (!may_repeat_ || times.empty()) return times;
-  before_ = std::exchange(last_,
-                          {step_.state_after(0, iteration), times, step_.carried_B(), step_.now()});
-  if (last_.state && last_.state == before_.state) repeats_behind_ = iteration;
+  before_ = std::exchange(last_, {step_.state_after(0, iteration), step_.carried_B(), step_.now()});
+  if (!last_.state || last_.state != before_.state) return times;
+  repeats_behind_ = iteration;
+  repeated_ = times;
   return times;
 }
 

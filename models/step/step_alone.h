@@ -36,7 +36,6 @@ class StepAlone {
  private:
   struct Simulated {
     std::optional<std::vector<int64_t>> state;
-    IterationTimes times;
     std::vector<double> carried_B;
     Time now;
   };
@@ -53,6 +52,7 @@ class StepAlone {
   Simulated before_;   // a period before the last one that was simulated
   Simulated last_;
   std::optional<int> repeats_behind_;
+  IterationTimes repeated_;  // of that iteration
 };
 
 }  // namespace sgdsim

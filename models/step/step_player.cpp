@@ -128,7 +128,8 @@ WireUse StepPlayer<Clock>::use_of_wires() {
   std::vector<double> carried_B;
   Duration took;
   if (in_time_ && !is_carried_known()) {
-    const int more = in_time_->finish();
+    // Of densities, those that follow would count as if they were asked for.
+    const int more = plans_differ() ? 0 : in_time_->finish();
     carried_B = in_time_->carried_B();
     for (std::size_t wire = 0; wire < sent_.by_warm_up_B.size(); ++wire)
       carried_B[wire] -= sent_.by_warm_up_B[wire];
