@@ -105,13 +105,12 @@ std::optional<ShellVariables::Asked> ShellVariables::asked_for(const std::string
     const std::size_t behind = rest.starts_with("[") ? behind_bracket(rest) : 0;
     const bool is_new = array == items.end() && !all.contains(asked.name);
     if ((rest.starts_with("[") && behind == 0) || (array == items.end() && !is_new)) return {};
-    const ShellItems& of = is_new ? ShellItems{} : array->second;
     const std::string place = behind == 0 ? "0" : rest.substr(1, behind - 2);
     rest.erase(0, behind);
     if (is_new) return asked;
-    const auto known = place_in(of, place, depth);
+    const auto known = place_in(array->second, place, depth);
     if (!known) return {};
-    asked.word = item(of, *known);
+    asked.word = item(array->second, *known);
     return asked;
   }
   if (is_whole) rest = "";
