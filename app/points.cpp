@@ -1,11 +1,12 @@
 // Lines are written as they come, the table at the end.
 #include "app/points.h"
 
+#include <fstream>
 #include <optional>
 #include <set>
 
+#include "sim/core/error.h"
 #include "sim/core/json.h"
-#include "sim/core/output.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -16,7 +17,26 @@ void add_rows(Table& table, const AnsweredPoint& point) {
   for (const std::vector<std::string>& cells : point.more_cells) table.add(cells);
 }
 
+std::string beginning_of(const std::string& schema) { return R"({"schema":")" + schema + '"'; }
+
 }  // namespace
+
+void claim_points(OutputGuard& guard, const std::string& file, const std::string& schema,
+                  int64_t count, const std::function<Json(int64_t number)>& axes_of) {
+  const std::string beginning = beginning_of(schema);
+  guard.claim("--out", file, {.schema = {}, .beginning = beginning});
+  if (guard.is_forced() || file == "-" || !holds_something(file)) return;
+  std::ifstream lines(file);
+  std::string line;
+  for (int64_t number = 0; std::getline(lines, line); ++number) {
+    const bool is_same = number < count &&
+                         line.starts_with(beginning + R"(,"axes":)" + axes_of(number).dump() + ',');
+    if (!is_same)
+      throw InputError("--out", "\"" + file +
+                                    "\" holds points of other axes or values, which would "
+                                    "be lost: choose another file, or replace it with --force");
+  }
+}
 
 int print_points(const PointsToPrint& points, const std::string& format, const std::string& file,
                  Streams streams) {

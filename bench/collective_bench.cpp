@@ -87,7 +87,9 @@ RingTimes ring_times(const Bench& bench, int64_t n) {
 }
 
 // In step s worker i sends chunk i - s; the all-gather goes on where the reduce-scatter ended.
-std::vector<Time> bare_ring(const RingTimes& times, std::vector<Time> now) {
+// `as_it_comes`: messages do not wait for their receivers.
+std::vector<Time> bare_ring(const RingTimes& times, std::vector<Time> now,
+                            bool as_it_comes = false) {
   const std::size_t P = now.size();
   std::vector<Time> next(P);
   for (std::size_t step = 0; step < 2 * (P - 1); ++step) {
@@ -98,8 +100,8 @@ std::vector<Time> bare_ring(const RingTimes& times, std::vector<Time> now) {
     for (std::size_t i = 0; i < P; ++i) {
       const bool out_large = chunk < times.larger;
       const Time sent = now[i] + (out_large ? times.large[i] : times.small[i]);
-      const Time taken =
-          std::max(now[i], now[from]) + (in_large ? times.large[from] : times.small[from]);
+      const Time taken = (as_it_comes ? now[from] : std::max(now[i], now[from])) +
+                         (in_large ? times.large[from] : times.small[from]);
       next[i] = std::max(sent, taken);
       if (folds) next[i] += in_large ? times.large_fold[from] : times.small_fold[from];
       if (++chunk == P) chunk = 0;
@@ -225,6 +227,16 @@ void ring_shared(benchmark::State& state) {
   time_it(state, bench, options, right);
 }
 
+// Every rank has a port of its own.
+void ring_shared_unlike(benchmark::State& state) {
+  const Bench bench =
+      bench_of("ring", Operation::allreduce, static_cast<int>(state.range(0)), Bytes(ring_B));
+  const PlayOptions options{.jitter = {}, .path = PathChoice::fastest, .shares_ports = true};
+  const bool right = play(bench.program, bench.network, options, bench.starts).ends ==
+                     bare_ring(ring_times(bench, ring_B), bench.starts, true);
+  time_it(state, bench, options, right);
+}
+
 void recursive_doubling_rounds(benchmark::State& state) {
   const Bench bench = bench_of("recursive_doubling", Operation::allreduce,
                                static_cast<int>(state.range(0)), Bytes(100'000));
@@ -271,6 +283,7 @@ BENCHMARK(ring_bare)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_rounds)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_events)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_shared)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(ring_shared_unlike)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_symmetric)->Arg(1 << 20)->Unit(benchmark::kMillisecond);
 BENCHMARK(recursive_doubling_rounds)->Arg(1 << 16)->Unit(benchmark::kMillisecond);
 BENCHMARK(recursive_doubling_events)->Arg(1 << 16)->Unit(benchmark::kMillisecond);

@@ -365,6 +365,27 @@ TEST_CASE("chakra replay: files are ranks by their names") {
   using Names = std::vector<std::string>;
   CHECK(files_by_rank({"a/s.1.et", "a/s.0.et"}) == Names{"a/s.0.et", "a/s.1.et"});
   CHECK(files_by_rank({"s.1.et.gz", "s.0.json"}) == Names{"s.0.json", "s.1.et.gz"});
+  // As a shell sorts them, whatever stands before the number.
+  for (const std::string name : {"a/tr_", "rank", "", "s.0.r"}) {
+    INFO(name);
+    const auto file = [&](int rank) { return name + std::to_string(rank) + ".et"; };
+    Names sorted;
+    Names shell;
+    for (int rank = 0; rank < 12; ++rank) sorted.push_back(file(rank));
+    for (const int rank : {0, 1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9}) shell.push_back(file(rank));
+    CHECK(files_by_rank(shell) == sorted);
+  }
+  CHECK(files_by_rank({"b/tr1.et", "a/tr0.et"}) == Names{"a/tr0.et", "b/tr1.et"});
+  CHECK(files_by_rank({"/dev/fd/63", "/dev/fd/62"}) == Names{"/dev/fd/63", "/dev/fd/62"});
+  CHECK(files_by_rank({"resnet50.et"}) == Names{"resnet50.et"});
+  CHECK_THROWS_WITH_AS(files_by_rank({"tr_0.et", "tr_00.et"}),
+                       "tr_00.et: is rank 0 by its name, as is tr_0.et", InputError);
+  CHECK_THROWS_WITH_AS(files_by_rank({"tr_1.et", "tr_2.et"}),
+                       doctest::Contains("every rank from 0 on needs one"), InputError);
+  CHECK_THROWS_WITH_AS(files_by_rank({"a0.et", "b1.et"}),
+                       "a*: is one trace, and b* another one; give the files of one", InputError);
+  CHECK_THROWS_WITH_AS(files_by_rank({"tr.et", "tr_1.et"}),
+                       doctest::Contains("some names say their rank"), InputError);
   CHECK(files_by_rank({"b.et", "a.et"}) == Names{"b.et", "a.et"});
   CHECK_THROWS_WITH_AS(files_by_rank({"s.1.et", "s.2.et"}),
                        "s.2.et: is rank 2 by its name, but there are 2 files: every rank from 0 on "

@@ -210,7 +210,8 @@ TEST_CASE("chakra: the older variant in JSON") {
            {R"({"workload_graph":[{"Id":-1,"NodeType":4}]})", "expected a whole number from 0"},
            {R"({"workload_graph":[7]})", "expected a node"},
            {R"({"workload_graph":7})", "expected"},
-           {R"({"workload_graph":[)", "not JSON"}}) {
+           {R"({"workload_graph":[)", "not JSON"},
+           {R"({"workload_graph":[{"Name":"a} {","NodeType":4}]})", "has no Id"}}) {
     const std::string& shown = text;
     CAPTURE(shown);
     CHECK_THROWS_WITH_AS(parse_json(text), doctest::Contains(sentence.c_str()), InputError);
@@ -274,6 +275,33 @@ TEST_CASE("chakra: 1,000 random graphs come back as they were written") {
       continue;
     }
   }
+}
+
+TEST_CASE("chakra: JSON of other programs is named with what reads it") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string file = folder.name() + "/x.json";
+  const auto said = [&](const std::string& text) {
+    std::ofstream(file) << text;
+    try {
+      read_chakra(file, [](ChakraNode&) {});
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string version = R"({"version": "0.0.4"})";
+  const std::string node = R"({"id": "1", "name": "a", "type": "COMP_NODE"})";
+  for (const std::string between : {"", "\n", " \r\n"}) {
+    INFO(between);
+    CHECK(said(version + between + node + between + node) ==
+          file +
+              ": holds JSON objects one after another, as chakra_jsonizer prints them; give the "
+              ".et files that they were made from");
+  }
+  CHECK(said(R"({"schemaVersion": 1, "traceEvents": [{"name": "a} {"}]})") ==
+        file +
+            ": is a profile of PyTorch (Kineto), and no schedule; `sgdsim import kineto FILE` "
+            "reads it");
 }
 
 TEST_CASE("chakra: packed files, and a length that is not there takes no memory") {

@@ -154,6 +154,30 @@ TEST_CASE("failure logs: jobs of Acme") {
   CHECK(read(rows, gpus).seen_unit_s == 16 * 117 + 8 * 2693 + 10);
 }
 
+// As Slurm's sacct writes states and times: three jobs that failed, of 10 s each, beside six of 100
+// s that nothing failed in, and two that are not over or never began.
+TEST_CASE("failure logs: jobs as sacct writes them") {
+  const auto job = [](const std::string& state, const std::string& start, const std::string& end) {
+    return "1,u,1,8,64,T," + state + ",," + start + "," + end + ",1,1,1\n";
+  };
+  std::string rows = acme_head;
+  for (const char* state :
+       {"CANCELLED by 1003", "CANCELLED+", "CANCELLED", "COMPLETED", "PREEMPTE+", "Cancel+"})
+    rows += job(state, "2026-01-01T00:00:00", "2026-01-01T00:01:40");
+  for (const char* state : {"OUT_OF_ME+", "NODE_FAIL", "Node Fail"})
+    rows += job(state, "2026-01-01T00:00:00", "2026-01-01T00:00:10");
+  rows += job("RUNNING", "2026-01-01T00:00:00", "Unknown") + job("PENDING", "None", "Unknown");
+  const FailureRecord record = read(rows, {});
+  CHECK(record.causes == std::vector<std::string>{"out_of_memory", "node_fail", "node fail"});
+  CHECK(record.failures.size() == 3);
+  CHECK(record.seen_unit_s == 6 * 100 + 3 * 10);
+  REQUIRE(record.notes.size() == 2);
+  CHECK(record.notes[0] == "2 jobs without a start or an end were left out");
+  // Of what is cut too short nobody knows what it was; it is no other state either.
+  CHECK(read(acme_head + job("COMP+", "10", "20") + job("DEAD+", "10", "20"), {}).causes ==
+        std::vector<std::string>{"comp+", "deadline"});
+}
+
 // The entry of the documentation of philly-traces, with what its notes say may be missing.
 TEST_CASE("failure logs: attempts of Philly") {
   const std::string text = R"([{"status": "Pass", "vc": "e", "jobid": "a_1", "attempts": [

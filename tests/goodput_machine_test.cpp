@@ -139,11 +139,12 @@ TEST_CASE("goodput machine: corruption that loses all work again and again never
 }
 
 TEST_CASE("goodput machine: downtimes that nothing hits") {
-  CHECK(goodput::Downtimes{{}, true, 1, 5}.mean(100) == 5);
-  CHECK(goodput::Downtimes{{{0.5, 10}}, false, 0.5, 3}.mean(100) == doctest::Approx(8));
-  // Half of the failures have a restart of 10 that failures hit: 100 (e^0.1 - 1) = 10.517.
-  CHECK(goodput::Downtimes{{{0.5, 10}}, true, 0.5, 3}.mean(100) ==
-        doctest::Approx(0.5 * 10.517 + 3).epsilon(1e-4));
+  CHECK(goodput::Downtimes{{}, true, 5}.mean(100) == 5);
+  CHECK(goodput::Downtimes{{{0.5, 10}}, false, 3}.mean(100) == doctest::Approx(8));
+  // Half of the failures have a restart of 10 that others of that half hit, one every 200 on
+  // average: 200 (e^0.05 - 1) = 10.2542.
+  CHECK(goodput::Downtimes{{{0.5, 10}}, true, 3}.mean(100) ==
+        doctest::Approx(0.5 * 10.2542 + 3).epsilon(1e-5));
 }
 
 TEST_CASE("goodput machine: what is said once more, or not at all") {

@@ -70,6 +70,45 @@ TEST_CASE("horovod: sizes are types times shapes") {
   }
 }
 
+std::string exchange_of(int tensor, int64_t from_us, int64_t takes_us) {
+  const auto phase = [&](const std::string& kind, const std::string& name, int64_t us) {
+    return R"({"ph":")" + kind + R"(","name":")" + name + R"(","ts":)" + std::to_string(us) +
+           R"(,"pid":)" + std::to_string(tensor) + "},\n";
+  };
+  return phase("B", "NEGOTIATE_ALLREDUCE", from_us) + phase("E", "", from_us + 5) +
+         phase("B", "ALLREDUCE", from_us + 5) + phase("E", "", from_us + 5 + takes_us);
+}
+
+// Five iterations of 100 ms. Each gradient goes once in each, metrics so many times, evenly.
+TEST_CASE("horovod: a step is that of the tensors that go as often as most") {
+  struct Row {
+    const char* reason;
+    int gradients;
+    int metrics;
+    int times;  // of a metric in an iteration; 0: once in all
+    int64_t gradient_us;
+  };
+  for (const Row& row : std::vector<Row>{{"a metric three times an iteration", 3, 1, 3, 400},
+                                         {"metrics once in all", 3, 2, 0, 400},
+                                         {"as many metrics, which are short", 2, 2, 3, 400},
+                                         {"as many, as long: the rarer", 2, 2, 3, 20},
+                                         {"as many that go once", 2, 2, 0, 20}}) {
+    INFO(row.reason);
+    std::string text = "[\n";
+    for (int64_t i = 0; i < 5; ++i) {
+      const int64_t from_us = 100'000 * i;
+      for (int tensor = 0; tensor < row.gradients; ++tensor)
+        text += exchange_of(100 + tensor, from_us, row.gradient_us);
+      const int times = row.times == 0 ? (i == 0 ? 1 : 0) : row.times;
+      for (int tensor = 0; tensor < row.metrics; ++tensor)
+        for (int time = 0; time < times; ++time)
+          text += exchange_of(tensor, from_us + time * 100'000 / times, 20);
+    }
+    const StepRun run = read(text);
+    CHECK(run.steps == std::vector<Duration>(4, Duration::ms(100)));
+  }
+}
+
 TEST_CASE("horovod: what is broken is counted") {
   struct Row {
     std::string reason;

@@ -130,6 +130,37 @@ TEST_CASE("kineto: steps by Optimizer.step where ProfilerStep# is not") {
                  "or Optimizer.step (it has 3 backward passes, and nothing in it marks steps)"));
 }
 
+// What the GPU did, without operators of the CPU and without marks.
+std::string of_gpu_only(const KinetoWriter& writer) {
+  return replaced(replaced(writer.text(), "\"cpu_op\"", "\"x\""), "user_annotation\"", "x\"");
+}
+
+// All-reduces of 2,001,000 and 300,500 elements in each of three steps; without the first of them
+// two whole repetitions and a part are left. Four gradients in one all-reduce repeat, too, but
+// nothing says how many of those are a step.
+TEST_CASE("kineto: without marks, all-reduces that repeat are of several steps") {
+  KinetoWriter writer;
+  const std::string three = of_gpu_only(writer);
+  const std::string said = refusal([&] { profile(three); });
+  CHECK(contains(said,
+                 "or Optimizer.step (its all-reduces repeat 3 times, as those of several "
+                 "steps, and nothing in it marks steps)"));
+  CHECK(contains(said, "expected ProfilerActivity.CPU"));
+  const std::size_t first = three.find(R"("cat": "kernel", "name": "ncclDevKernel_AllReduce)");
+  REQUIRE(first != three.npos);
+  const std::string late = three.substr(0, first) + R"("cat": "x)" + three.substr(first + 8);
+  CHECK(contains(refusal([&] { profile(late); }), "its all-reduces repeat 2 times"));
+  writer.steps = 1;
+  const Recording one = recording_in(of_gpu_only(writer));
+  CHECK(warns(one.warnings, "steps are told apart by the whole file, which has no backward pass"));
+  CHECK(trace_of(one, std::nullopt, "x").trace.layers.size() == 2);
+  writer.steps = 3;
+  writer.buckets = {4};
+  const Recording alike = recording_in(of_gpu_only(writer));
+  CHECK(warns(alike.warnings, "the whole file, which has no backward pass"));
+  CHECK(alike.buckets.size() == 3);
+}
+
 TEST_CASE("kineto: a GPU whose kernels were not recorded is no CPU") {
   const std::string text = KinetoWriter{}.text();
   CHECK(contains(refusal([&] { profile(replaced(text, "\"kernel\"", "\"x\"")); }),

@@ -179,6 +179,81 @@ TEST_CASE("mllog: epoch_num may count samples") {
   CHECK(run(1).stands_for.empty());
 }
 
+std::string at_step(int64_t epoch, int64_t number) {
+  return "{\"epoch_num\": " + std::to_string(epoch) + ", \"step\": " + std::to_string(number) + "}";
+}
+
+// 3,264 samples at 32,640 a second are 0.1 s, at 16,320 they are 0.2 s: 300 steps of the one and
+// 600 of the other take 150 s.
+TEST_CASE("mllog: numbers of steps that begin anew with each epoch") {
+  for (const bool goes_on : {false, true})
+    for (const int ranks : {1, 2}) {
+      INFO(goes_on, ranks);
+      std::string text = line("global_batch_size", "3264") + line("run_start", "null", 0);
+      int64_t ms = 0;
+      for (int64_t epoch = 1; epoch <= 3; ++epoch)
+        for (int64_t number = 100; number <= 300; number += 100) {
+          ms += epoch == 1 ? 10'000 : 20'000;
+          for (int rank = 0; rank < ranks; ++rank)
+            text += rate_line(epoch == 1 ? "32640" : "16320",
+                              at_step(epoch, number + (goes_on ? 300 * (epoch - 1) : 0)), ms);
+        }
+      const StepRun run = read(text + line("run_stop", "null", ms));
+      CHECK(run.stands_for == std::vector<int64_t>(9, 100));
+      CHECK(summary_of(run).mean == Duration::nearest_ps(150e12 / 900));
+      CHECK(*summary_of(run).samples_per_s == doctest::Approx(19'584));
+      CHECK(has_note(run, "9 lines dropped: the same step occurred before") == (ranks == 2));
+    }
+  const std::string head = line("global_batch_size", "64") + line("run_start", "null", 0);
+  const auto rates = [&](const std::vector<std::pair<int64_t, int64_t>>& places) {
+    std::string text = head;
+    for (const auto& place : places) text += rate_line("64", at_step(place.first, place.second), 0);
+    return read(text).stands_for;
+  };
+  CHECK(rates({{1, 100}, {2, 100}, {3, 100}}) == std::vector<int64_t>{100, 100, 100});
+  // It goes on, and the last step of an epoch is there as the first of the next one, too.
+  CHECK(rates({{1, 50}, {1, 100}, {2, 100}, {2, 150}}) == std::vector<int64_t>{50, 50, 50});
+}
+
+// 50 steps of 1 s, then 50 and 150 of 2 s: 450 s for 250 steps of 8 samples.
+TEST_CASE("mllog: times of steps count as often as there are steps between lines") {
+  const std::string batch = line("global_batch_size", "8");
+  const std::string begun = batch + line("run_start", "null", 0);
+  const auto time_line = [](const std::string& seconds, const std::string& at, int64_t ms) {
+    return line("tracked_stats", R"({"train_step_time": )" + seconds + "}", ms, at);
+  };
+  const auto lines = [&](int64_t from, const std::string& second) {
+    return time_line("1", numbered("step", from + 50), 50'000) +
+           time_line(second, numbered("step", from + 100), 150'000) +
+           time_line("2", numbered("step", from + 250), 450'000);
+  };
+  for (const std::string& text : {begun + lines(0, "2"), batch + lines(0, "2")}) {
+    const StepRun run = read(text);
+    CHECK(run.stands_for == std::vector<int64_t>{50, 50, 150});
+    CHECK(steps_of(run) == 250);
+    CHECK(summary_of(run).mean == Duration::ms(1800));
+    CHECK(*summary_of(run).samples_per_s == doctest::Approx(8 / 1.8));
+    CHECK(has_note(run, "counts as often as there are steps since the line before"));
+  }
+  // It went on from step 1,000; the second line says nothing.
+  CHECK(read(begun + lines(1000, "2")).stands_for == std::vector<int64_t>{50, 50, 150});
+  CHECK(read(begun + lines(0, "-1")).stands_for == std::vector<int64_t>{50, 150});
+  CHECK(read(begun + time_line("1", numbered("step", 0), 0) +
+             time_line("1", numbered("step", 10), 10'000))
+            .stands_for == std::vector<int64_t>{1, 10});
+  // Samples, 8 a step, by the stamps.
+  CHECK(read(begun + time_line("1", numbered("step", 400), 50'000) +
+             time_line("1", numbered("step", 800), 100'000))
+            .stands_for == std::vector<int64_t>{50, 50});
+  // Each step of two epochs.
+  std::string each = begun;
+  for (const int64_t epoch : {1, 2})
+    for (const int64_t number : {1, 2, 3}) each += time_line("1", at_step(epoch, number), 0);
+  const StepRun run = read(each);
+  CHECK(run.steps.size() == 6);
+  CHECK(run.stands_for.empty());
+}
+
 TEST_CASE("mllog: times of steps as NeMo calls them, and a rate of another kind after the run") {
   const auto timing = [](const std::string& seconds, int64_t number) {
     return line("tracked_stats", R"({"train_step_timing": )" + seconds + "}", 0,

@@ -1,6 +1,7 @@
 // Messages that share ports: against drawings, against rounds where nothing is shared, and against
 // a fluid that is stepped by brute force.
 #include <algorithm>
+#include <array>
 #include <doctest/doctest.h>
 #include <limits>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include "sim/play/play_in_time.h"
 #include "sim/play/symmetric.h"
 #include "tests/collective_cases.h"
+#include "tests/rounds.h"
 
 using namespace sgdsim;
 
@@ -51,6 +53,45 @@ Network unlike(const std::vector<double>& ps_per_byte, Duration latency) {
 }
 
 }  // namespace
+
+// Chunks of 1 MB take 1 ms and a flight of 10 us; rank 2 comes at 5 ms. Its chunk reaches rank 0 at
+// 6.01, which sends to 1 until 7.02; what 1 has sent to 2 meanwhile is there and kept.
+TEST_CASE("shared ports: a ring goes on where what comes early is kept") {
+  CollectiveCase one = case_of("ring", Operation::allgather, uniform(3), Bytes(3'000'000));
+  one.starts = {Time(), Time(), Time::at(Duration::us(5000))};
+  const std::vector<Time> ends = {Time::at(Duration::us(7010)), Time::at(Duration::us(7020)),
+                                  Time::at(Duration::us(7000))};
+  for (const PathChoice path : {PathChoice::events, PathChoice::fastest})
+    CHECK(one.played(path).ends == ends);
+  CHECK(one.played().path == PathTaken::rounds);
+}
+
+// Of a ring no two messages are at a port at once, whatever its ranks and messages are like.
+TEST_CASE("shared ports: rings of unlike ranks are simulated in rounds, as their messages are") {
+  Random random(20261130);
+  int in_rounds = 0;
+  constexpr int cases = 600;
+  for (int i = 0; i < rounds(cases); ++i) {
+    const Operation operation = std::array{Operation::allreduce, Operation::allgather,
+                                           Operation::reduce_scatter}[random.below(3)];
+    CollectiveCase one =
+        draw_case(random, algorithm_named("ring", ""), operation, {.least_ranks = 2});
+    one.options.shares_ports = true;
+    one.options.alpha = random.below(2) == 0 ? AlphaRule::port : AlphaRule::wire;
+    if (random.below(3) > 0) one.starts = draw_starts(random, one.ranks());
+    if (random.below(3) == 0) one.jitter = {random.uniform(0.01, 0.8), random.bits()};
+    INFO(one.text());
+    const Played fastest = one.played();
+    const Played events = one.played(PathChoice::events);
+    REQUIRE(events.path == PathTaken::events);
+    CHECK(fastest.last_end() == events.last_end());
+    CHECK(fastest.traffic.messages == events.traffic.messages);
+    if (fastest.ends.size() == 1) continue;
+    CHECK(fastest.ends == events.ends);
+    in_rounds += fastest.path == PathTaken::rounds ? 1 : 0;
+  }
+  CHECK(in_rounds >= rounds(cases) / 2);
+}
 
 // All send to the root at once: 10 us of flight, three messages of 1 ms through one port, and then
 // three folds of 50 us, since all arrive at the same moment.

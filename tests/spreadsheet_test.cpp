@@ -94,6 +94,24 @@ TEST_CASE("spreadsheets: tables of flows, too") {
   CHECK(parse_flows_csv(utf16(flows, false), "a.csv", 2).size() == 1);
   CHECK(parse_flows_csv("\xef\xbb\xbf" + flows, "a.csv", 2).size() == 1);
   CHECK_THROWS_AS(parse_flows_csv("PK\x03\x04", "a.xlsx", 2), InputError);
+  // As an Excel of Europe writes them; tabs, too.
+  for (const std::string mark : {";", "\t"}) {
+    INFO(mark);
+    const std::string table = "\"from\"" + mark + "to" + mark + "size_B" + mark + "start_ms\r\n" +
+                              "1" + mark + "0" + mark + "2000" + mark + "1,25\r\n" + "0" + mark +
+                              "1" + mark + "1000" + mark + "0,5\r\n";
+    CHECK(is_flows_csv(table));
+    const auto two = parse_flows_csv((mark == ";" ? "sep=;\r\n" : "") + table, "a.csv", 2);
+    REQUIRE(two.size() == 2);
+    CHECK(two[0].start == Time() + Duration::us(500));
+    CHECK(two[0].size == Bytes(1000));
+    CHECK(two[1].start == Time() + Duration::us(1250));
+  }
+  CHECK_THROWS_WITH_AS(parse_flows_csv("start_us;from;to;size_B\n1,234;0;1;100\n", "a.csv", 2),
+                       doctest::Contains("a.csv: line 2: is the comma in \"1,234\" a decimal one"),
+                       InputError);
+  for (const char* text : {"", "# start_us,from,to,size_B\n", "from,to\n", "PK\x03\x04"})
+    CHECK_FALSE(is_flows_csv(text));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // hold, which is said.
 #include "traces/trace_export.h"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <sstream>
@@ -157,6 +158,62 @@ TEST_CASE("astra text: forward, input and weight gradients, and what is left out
        "f",
        {}});
   CHECK(other.notes.size() == 4);  // pp, checkpoints, other communication, another group
+}
+
+// What SimAI's sample says, and what AICB prints; then gradients as AICB writes those of a
+// distributed optimizer: 4 bytes of each there, and 2 bytes of each parameter back. An all-reduce
+// of 3 bytes of each moves as much.
+TEST_CASE("astra text: workloads of AICB") {
+  const std::string head =
+      "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 16 pp: 1 vpp: 1 ga: 1 "
+      "all_gpus: 9216 checkpoints: 0 checkpoint_initiates: 0";
+  const int64_t parameters = 5'615'517'696 / 4;
+  const std::string gather = "grad_gather -1 1 NONE 0 1 NONE 0 1 ALLGATHER 2807758848 100\n";
+  const std::string scatter =
+      "grad_param_comm -1 1 NONE 0 1 NONE 0 1 REDUCESCATTER 5615517696 100\n";
+  const std::string layer = "a -1 5 ALLGATHER 8 1 NONE 0 7 NONE 0 100\n";
+  struct Row {
+    std::string pipeline;
+    std::string rows;
+    std::size_t place;  // of the gradient
+  };
+  for (const Row& row :
+       std::vector<Row>{{"", gather + scatter + layer, 1},
+                        {" pp_comm 50331648", gather + scatter + layer, 1},
+                        {" pp_comm: 8388608.0", scatter + gather + layer, 0},
+                        {" pp_comm: 0",
+                         "b -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n" + layer +
+                             "grad_norm -1 1 ALLGATHER 2807758848 1 NONE 0 1 REDUCESCATTER "
+                             "5615517696 100\n",
+                         2}}) {
+    INFO(row.pipeline, row.rows);
+    const Trace trace = astra_text({head + row.pipeline + "\n3\n" + row.rows, "f", {}});
+    REQUIRE(trace.layers.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(trace.layers[i].gradient == Bytes(i == row.place ? 3 * parameters : 0));
+      CHECK(trace.layers[i].parameters == (i == row.place ? parameters : 0));
+    }
+    REQUIRE(trace.notes.size() == 2);
+    CHECK(trace.notes[0].starts_with("1 layer also communicate in forward"));
+    CHECK(
+        trace.notes[1] ==
+        "1 gradient goes by a reduce-scatter and an all-gather: taken as an all-reduce of half of "
+        "both sizes together, which moves as much");
+  }
+  // Of other elements, of another group, or of one all-gather for two.
+  const std::string one = "s -1 1 NONE 0 1 NONE 0 1 REDUCESCATTER 8 1\n";
+  const std::string of_experts = "g -1 1 NONE 0 1 NONE 0 1 ALLGATHER_DP_EP 8 1\n";
+  const std::string odd = "g -1 1 NONE 0 1 NONE 0 1 ALLGATHER 6 1\n";
+  const std::string good = "g -1 1 NONE 0 1 NONE 0 1 ALLGATHER 8 1\n";
+  for (const std::string& rows : {one + of_experts, odd + one, one + good + one}) {
+    INFO(rows);
+    const auto lines = std::count(rows.begin(), rows.end(), '\n');
+    CHECK_THROWS_WITH_AS(astra_text({"DATA\n" + std::to_string(lines) + "\n" + rows, "f", {}}),
+                         doctest::Contains("Write an ALLREDUCE of half the bytes of both in its"),
+                         InputError);
+  }
+  CHECK_THROWS_WITH_AS(astra_text({"DATA pp_comm\n1\n" + one, "f", {}}),
+                       "f: line 1: \"pp_comm\" has no number", InputError);
 }
 
 TEST_CASE("astra text: what is wrong is refused with a sentence that names the line") {

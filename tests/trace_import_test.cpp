@@ -5,6 +5,7 @@
 #include "sim/core/error.h"
 #include "sim/core/json.h"
 #include "tests/run_program.h"
+#include "tests/texts.h"
 #include "traces/registry.h"
 #include "traces/trace_file.h"
 
@@ -116,6 +117,30 @@ TEST_CASE("b-caffe log: a dump of zeros after a profiled one does not count") {
   const std::string line = "distributed.cpp:112] [0, 8, ";
   const Trace trace = b_caffe_log({line + "3, 1]\n" + line + "0, 0]\n", "f", {}});
   CHECK(trace.backward() == Duration::us(3));
+}
+
+// Two dumps of three blobs of 3 us and of 5 us, and a part of a third one.
+TEST_CASE("b-caffe log: a dump that is cut off does not replace a whole one") {
+  const auto blob = [](int id, const std::string& us) {
+    return "distributed.cpp:112] [" + std::to_string(id) + ", " + std::to_string(8 + id) + ", " +
+           us + ", 1]\n";
+  };
+  const auto dump = [&](const std::string& us) { return blob(0, us) + blob(1, us) + blob(2, us); };
+  const std::string whole = dump("3") + dump("5");
+  for (const std::string& end :
+       std::vector<std::string>{blob(0, "7"), blob(0, "7") + blob(1, "7"),
+                                blob(0, "7") + blob(1, "7") + "I0101 distributed.cpp:112] [2, 1"}) {
+    INFO(end);
+    const Trace trace = b_caffe_log({whole + end, "f", {}});
+    REQUIRE(trace.layers.size() == 2);
+    CHECK(trace.backward() == Duration::us(10));
+    REQUIRE(trace.notes.size() == 2);
+    CHECK(trace.notes[0].starts_with("a later dump was left out: it ends after "));
+  }
+  CHECK(b_caffe_log({whole + dump("7"), "f", {}}).notes.size() == 1);
+  CHECK(refusal_of([&] {
+          b_caffe_log({dump("0") + blob(0, "3"), "f", {}});
+        }) == "f: was cut off: what was profiled ends after 1 of 3 blobs");
 }
 
 TEST_CASE("netai log: backward order becomes forward order") {

@@ -306,22 +306,6 @@ TEST_CASE("training log: nanoGPT and build-nanogpt") {
     CHECK(!has_step_times(text));
 }
 
-TEST_CASE("training log: two runs in one file are refused where they would be mixed") {
-  const auto lines = [](int from, int to, const std::string& ms) {
-    std::string text;
-    for (int i = from; i <= to; ++i) text += megatron_line(std::to_string(i), ms, "8");
-    return text;
-  };
-  CHECK_THROWS_WITH_AS(training_run(lines(1, 3, "1000") + lines(1, 5, "500")),
-                       doctest::Contains("starts again at step 1, with other times, and goes on "
-                                         "to step 4"),
-                       InputError);
-  // It goes on from a checkpoint, is another rank's, or was started anew as it was.
-  CHECK(training_run(lines(1, 3, "1000") + lines(2, 5, "500")).steps.size() == 5);
-  CHECK(training_run(lines(1, 3, "1000") + lines(1, 3, "1001")).steps.size() == 3);
-  CHECK(training_run(lines(1, 3, "1000") + lines(1, 5, "1001")).steps.size() == 5);
-}
-
 TEST_CASE("training log: what does not count is counted") {
   struct Row {
     std::string text;

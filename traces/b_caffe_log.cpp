@@ -2,8 +2,11 @@
 //   I0219 13:29:27.119763 66221 distributed.cpp:112] [param_id, parameters, backward_us, comm_us]
 // in forward order, with a fifth number in later builds. Weights and bias of a layer repeat the
 // backward time of the layer: it is counted once, and the two become one layer of two tensors.
-// A log holds one dump or several; the last that was profiled (not all zero) counts. Parameter
-// counts include the padding of B-Caffe. Communication times are not part of a trace.
+// A log holds one dump or several; the last that was profiled (not all zero) and is as long as any
+// counts, for the end of a log may be missing. Parameter counts include the padding of B-Caffe.
+// Communication times are not part of a trace.
+#include <algorithm>
+
 #include "sim/core/error.h"
 #include "traces/complete.h"
 #include "traces/registry.h"
@@ -53,12 +56,52 @@ bool was_profiled(const Dump& dump) {
   return false;
 }
 
-const Dump& last_profiled(const std::vector<Dump>& dumps, const std::string& file) {
-  for (auto dump = dumps.rbegin(); dump != dumps.rend(); ++dump)
-    if (was_profiled(*dump)) return *dump;
-  throw InputError(file, dumps.empty() ? "no line of " + std::string(mark) +
-                                             " with [param_id, parameters, backward_us, comm_us]"
-                                       : "all backward times are 0: not yet profiled");
+// A log that ends within a line ends within a dump.
+bool is_cut_off(const LogText& log, const LogLine& line) {
+  const auto end = static_cast<std::size_t>(line.text.data() - log.text.data()) + line.text.size();
+  return log.text.find('\n', end) == std::string::npos && !line.text.ends_with(']');
+}
+
+std::vector<Dump> dumps_in(const LogText& log) {
+  std::vector<Dump> dumps;
+  for (const LogLine& line : lines_of(log)) {
+    if (line.text.find(mark) == std::string_view::npos) continue;
+    if (dumps.size() > 1 && is_cut_off(log, line)) break;
+    read_blob(line, dumps);
+  }
+  return dumps;
+}
+
+std::size_t longest_of(const std::vector<Dump>& dumps) {
+  std::size_t longest = 0;
+  for (const Dump& dump : dumps) longest = std::max(longest, dump.size());
+  return longest;
+}
+
+const Dump& last_whole(const std::vector<Dump>& dumps, const std::string& file) {
+  if (dumps.empty())
+    throw InputError(file, "no line of " + std::string(mark) +
+                               " with [param_id, parameters, backward_us, comm_us]");
+  const std::size_t longest = longest_of(dumps);
+  const Dump* shorter = nullptr;
+  for (auto dump = dumps.rbegin(); dump != dumps.rend(); ++dump) {
+    if (!was_profiled(*dump)) continue;
+    if (dump->size() == longest) return *dump;
+    if (shorter == nullptr) shorter = &*dump;
+  }
+  if (shorter == nullptr) throw InputError(file, "all backward times are 0: not yet profiled");
+  throw InputError(file, "was cut off: what was profiled ends after " +
+                             std::to_string(shorter->size()) + " of " + std::to_string(longest) +
+                             " blobs");
+}
+
+// Those behind the one that counts.
+void note_dropped(const std::vector<Dump>& dumps, const Dump& taken, Trace& trace) {
+  for (const Dump* dump = &taken + 1; dump != dumps.data() + dumps.size(); ++dump)
+    if (was_profiled(*dump))
+      trace.notes.push_back("a later dump was left out: it ends after " +
+                            std::to_string(dump->size()) + " of " + std::to_string(taken.size()) +
+                            " blobs");
 }
 
 }  // namespace
@@ -68,11 +111,10 @@ bool is_b_caffe_log(std::string_view text) {
 }
 
 Trace b_caffe_log(const LogText& log) {
-  std::vector<Dump> dumps;
-  for (const LogLine& line : lines_of(log))
-    if (line.text.find(mark) != std::string_view::npos) read_blob(line, dumps);
-  const Dump& dump = last_profiled(dumps, log.file);
+  const std::vector<Dump> dumps = dumps_in(log);
+  const Dump& dump = last_whole(dumps, log.file);
   Trace trace = trace_from(log, "b-caffe-log");
+  note_dropped(dumps, dump, trace);
   trace.framework = "B-Caffe";
   for (std::size_t i = 0; i < dump.size(); ++i) {
     const Blob& blob = dump[i];

@@ -8,6 +8,7 @@
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
 #include "sim/core/json.h"
+#include "traces/registry.h"
 
 namespace sgdsim {
 namespace {
@@ -72,11 +73,35 @@ ChakraNode read_node(const Value& value) {
   return node;
 }
 
+// "} {", which no comma parts, is within texts only where the whole is JSON.
+bool has_objects_in_a_row(std::string_view text) {
+  for (std::size_t at = text.find('}'); at != text.npos; at = text.find('}', at + 1)) {
+    const std::size_t next = text.find_first_not_of(" \t\r\n", at + 1);
+    if (next != text.npos && text[next] == '{') return true;
+  }
+  return false;
+}
+
+Json json_of_trace(std::string_view text, const std::string& where) {
+  if (is_kineto(text) && text.find("\"workload_graph\"") == text.npos)
+    throw InputError(where,
+                     "is a profile of PyTorch (Kineto), and no schedule; `sgdsim import kineto "
+                     "FILE` reads it");
+  try {
+    return foreign_json(text, where);
+  } catch (const InputError&) {
+    if (!has_objects_in_a_row(text)) throw;
+    throw InputError(where,
+                     "holds JSON objects one after another, as chakra_jsonizer prints them; give "
+                     "the .et files that they were made from");
+  }
+}
+
 }  // namespace
 
 void parse_chakra_json(std::string_view text, const std::string& where,
                        const ChakraVisitor& visit) {
-  const Json json = foreign_json(text, where);
+  const Json json = json_of_trace(text, where);
   const Value root(json, where, "");
   if (!root.json().is_object() || !root.json().contains("workload_graph"))
     root.fail("expected {\"workload_graph\": [...]}, an execution trace of Chakra");

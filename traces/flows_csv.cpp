@@ -29,21 +29,20 @@ struct FlowTable {
   std::array<std::size_t, columns> places{};
   std::size_t count = 0;
   Duration unit = Duration::us(1);
+  char separator = ',';
 };
 
-// Quotes are as spreadsheets and statistics packages write them, around what holds no comma.
-std::vector<std::string_view> cells_in(std::string_view line) {
-  std::vector<std::string_view> cells = split(line);
-  for (std::string_view& cell : cells)
-    if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"')
-      cell = cell.substr(1, cell.size() - 2);
-  return cells;
+// What is neither empty nor a comment.
+bool has_cells(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(" \t\r");
+  return first != std::string_view::npos && line[first] != '#';
 }
 
 FlowTable read_head(std::string_view line, const std::string& where) {
   FlowTable table;
+  table.separator = separator_of(line);
   std::array<bool, columns> is_there{};
-  for (const std::string_view title : cells_in(line)) {
+  for (const std::string& title : cells_of({line, where}, table.separator)) {
     std::optional<FlowColumn> column;
     if (title == "from") column = from;
     if (title == "to") column = to;
@@ -54,11 +53,9 @@ FlowTable read_head(std::string_view line, const std::string& where) {
         table.unit = unit.length;
       }
     if (!column)
-      throw InputError(
-          where, unknown_name("column", std::string(title), {"start_us", "from", "to", "size_B"}) +
-                     "; starts may also be in ns, ms or s");
-    if (is_there[*column])
-      throw InputError(where, "the column " + std::string(title) + " is there twice");
+      throw InputError(where, unknown_name("column", title, {"start_us", "from", "to", "size_B"}) +
+                                  "; starts may also be in ns, ms or s");
+    if (is_there[*column]) throw InputError(where, "the column " + title + " is there twice");
     is_there[*column] = true;
     table.places[*column] = table.count++;
   }
@@ -69,9 +66,15 @@ FlowTable read_head(std::string_view line, const std::string& where) {
   return table;
 }
 
-PlainFlow read_row(std::string_view line, const FlowTable& table, int workers,
-                   const std::string& where) {
-  const std::vector<std::string_view> cells = cells_in(line);
+PlainFlow read_row(const LogLine& line, const FlowTable& table, int workers,
+                   DecimalCommas& commas) {
+  const std::string& where = line.where;
+  std::vector<std::string> cells = cells_of(line, table.separator);
+  if (table.separator != ',')
+    for (std::string& cell : cells) {
+      commas.see(cell, where);
+      cell = with_decimal_point(std::move(cell));
+    }
   if (cells.size() != table.count)
     throw InputError(where, "expected " + std::to_string(table.count) + " fields, got " +
                                 std::to_string(cells.size()));
@@ -89,16 +92,30 @@ PlainFlow read_row(std::string_view line, const FlowTable& table, int workers,
 
 }  // namespace
 
+bool is_flows_csv(std::string_view text) {
+  constexpr std::size_t beginning_B = 1 << 16;
+  try {
+    const std::string plain = plain_table(text.substr(0, beginning_B), "");
+    LineReader lines(plain);
+    std::string_view line;
+    while (lines.next(line))
+      if (has_cells(line)) return read_head(line, "").count > 0;
+  } catch (const InputError&) {
+    return false;  // another table, or none
+  }
+  return false;
+}
+
 std::vector<PlainFlow> parse_flows_csv(const std::string& text, const std::string& file,
                                        int workers) {
   std::vector<PlainFlow> flows;
   std::optional<FlowTable> table;
+  DecimalCommas commas;
   const std::string plain = plain_table(text, file);
   LineReader lines(plain);
   std::string_view line;
   for (int64_t number = 1; lines.next(line); ++number) {
-    const std::size_t first = line.find_first_not_of(" \t\r");
-    if (first == std::string_view::npos || line[first] == '#') continue;
+    if (!has_cells(line)) continue;
     const std::string where = file + ": line " + std::to_string(number);
     if (!table) {
       table = read_head(line, where);
@@ -106,8 +123,9 @@ std::vector<PlainFlow> parse_flows_csv(const std::string& text, const std::strin
     }
     if (flows.size() == most_flows)
       throw InputError(where, "more than " + std::to_string(most_flows) + " flows");
-    flows.push_back(read_row(line, *table, workers, where));
+    flows.push_back(read_row({line, where}, *table, workers, commas));
   }
+  commas.check();
   if (flows.empty()) throw InputError(file, "no flows");
   sort_by_start(flows);
   return flows;

@@ -1,7 +1,9 @@
 // Known by how they begin or what they are called.
 #include "traces/unread.h"
 
+#include "traces/flows_csv.h"
 #include "traces/goal.h"
+#include "traces/htsim_matrix.h"
 
 namespace sgdsim {
 
@@ -18,6 +20,10 @@ std::string why_unread(std::string_view text, const std::string& file) {
     if (first_line.find(column) != std::string_view::npos)
       return "is a table of Nsight Systems (nsys stats)" + instead;
   if (is_goal(text)) return "is a schedule in GOAL; `sgdsim replay FILE` simulates it";
+  const bool is_matrix = is_htsim_matrix(text) && has("->");
+  if (is_matrix || is_flows_csv(text))
+    return std::string("is ") + (is_matrix ? "a connection matrix of htsim" : "a table of flows") +
+           "; `sgdsim traffic FILE -c CLUSTER` simulates it";
   if (file.ends_with(".et") || file.ends_with(".et.gz"))
     return "is the trace of one rank by Chakra; `sgdsim replay FILE...` simulates those of all "
            "ranks, and `sgdsim diagnose FOLDER` compares the ranks if the traces have times";

@@ -7,15 +7,12 @@
 #include "app/points.h"
 #include "app/usage.h"
 #include "sim/core/error.h"
-#include "sim/core/output.h"
 #include "study/goodput/goodput_output.h"
 #include "study/goodput/goodput_sweep.h"
 #include "study/goodput/goodput_words.h"
 
 namespace sgdsim {
 namespace {
-
-constexpr char points_beginning[] = R"({"schema":"sgdsim/goodput-point/1")";
 
 struct GoodputCommand {
   GoodputWords words;
@@ -25,9 +22,10 @@ struct GoodputCommand {
 };
 
 int ask_points(const GoodputCommand& arguments, Streams streams) {
-  OutputGuard guard({arguments.words.file}, arguments.force);
-  guard.claim("--out", arguments.out, {.schema = {}, .beginning = points_beginning});
   const GoodputSweep sweep(arguments.words);
+  OutputGuard guard({arguments.words.file}, arguments.force);
+  claim_points(guard, arguments.out, "sgdsim/goodput-point/1", sweep.points(),
+               [&](int64_t number) { return sweep.values_at(number); });
   Interrupt interrupt;
   return print_points(
       {sweep.titles(), sweep.axes(), sweep.points(),

@@ -20,8 +20,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr char points_start[] = R"({"schema":"sgdsim/learn-point/1")";
-
 struct LearnCommand {
   LearnWords words;
   std::string format = "table";
@@ -61,7 +59,8 @@ int learn_points(const LearnCommand& arguments, const Watch& watch, Streams stre
   std::vector<std::string> inputs;
   LearnSweep sweep(arguments.words, watch, inputs);
   OutputGuard guard(inputs, arguments.force);
-  guard.claim("--out", arguments.out, {.schema = {}, .beginning = points_start});
+  claim_points(guard, arguments.out, "sgdsim/learn-point/1", sweep.points(),
+               [&](int64_t number) { return sweep.values_at(number); });
   const int code = print_points({sweep.titles(), sweep.axes(), sweep.points(),
                                  [&](int64_t number) { return sweep.answer(number); }},
                                 arguments.format, arguments.out, streams);

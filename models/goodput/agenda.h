@@ -16,7 +16,7 @@ inline constexpr LongPs forever = static_cast<LongPs>(1) << 122;
 struct Timed {
   LongPs at = 0;
   std::size_t cause = 0;
-  int64_t number = 0;  // nodes that are repaired, or the last good save
+  int64_t number = 0;  // nodes that are repaired, replicas that come back, or the last good save
   // For a heap with the first one on top. Of two at once the order is that of their numbers: what
   // happens must not depend on how the heap came about.
   bool operator<(const Timed& other) const {

@@ -89,21 +89,14 @@ double best_interval(double save, double mean_to_failure) {
   return y * mean_to_failure;
 }
 
-// A restart begins again where a failure hits it, of whatever kind that one is: with p_k and R_k
-// the parts and times, M + mean = M / sum(p_k exp(-R_k / M)).
+// A failure while it is down makes it wait for its own restart, too: it is up again when none is
+// under way any more, which is the busy period of M/G/infinity. With p_k and R_k the parts and
+// times, M + mean = M exp(sum(p_k R_k) / M).
 double Downtimes::mean(double mean_to_failure) const {
-  if (parts_and_times.empty()) return safe_time;
   double sum = 0;
-  double ends = 0;   // chance that a restart ends
-  double fails = 0;  // the rest, which may be tiny
-  for (const auto& [part, time] : parts_and_times) {
-    sum += part * time;
-    ends += part * std::exp(-time / mean_to_failure);
-    fails -= part * std::expm1(-time / mean_to_failure);
-  }
+  for (const auto& [part, time] : parts_and_times) sum += part * time;
   if (!can_fail) return sum + safe_time;
-  const double exposed = mean_to_failure * fails / ends;
-  return safe_part > 0 ? (1 - safe_part) * exposed + safe_time : exposed;
+  return mean_to_failure * std::expm1(sum / mean_to_failure) + safe_time;
 }
 
 double wall_per_work(double interval, const SaveTimes& save, const Downtimes& down,
@@ -221,14 +214,35 @@ double part_down(double failures_per_time, double repair) {
   return load / (1 + load);
 }
 
-int64_t spares_for(int64_t nodes, double part_down, double risk) {
+// Of the first ones so many are down, and of the rest more than what is left then.
+double nodes_down_above(std::span<const Outages> outages, int64_t count) {
+  if (count < 0) return 1;
+  if (outages.empty()) return 0;
+  const Outages& first = outages.front();
+  const auto rest = outages.subspan(1);
+  const int64_t most = std::min(first.units, count / first.nodes);
+  double sum = binomial_above(first.units, first.part_down, most);
+  for (int64_t k = 0; k <= most && !rest.empty() && first.part_down < 1; ++k) {
+    const double chance = first.part_down > 0 ? binomial_chance(first.units, first.part_down, k)
+                                              : static_cast<double>(k == 0);
+    sum += chance * nodes_down_above(rest, count - k * first.nodes);
+  }
+  return std::min(sum, 1.);
+}
+
+int64_t spares_for(int64_t nodes, std::span<const Outages> outages, double risk) {
   int64_t few = -1;  // too few
   int64_t enough = nodes;
   while (enough - few > 1) {
     const int64_t middle = few + (enough - few) / 2;
-    (binomial_above(nodes, part_down, middle) <= risk ? enough : few) = middle;
+    (nodes_down_above(outages, middle) <= risk ? enough : few) = middle;
   }
   return enough;
+}
+
+int64_t spares_for(int64_t nodes, double part_down, double risk) {
+  const Outages single{1, nodes, part_down};
+  return spares_for(nodes, std::span(&single, 1), risk);
 }
 
 // The ways to choose `dead` of all and no whole group are the coefficient of x^dead in

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -29,13 +30,12 @@ struct SaveTimes {
 };
 
 // Ways in which a job goes down, each with its part of all failures and the time until it runs
-// again. May failures hit a job that is being restarted?
+// again. May failures hit a job that is being restarted? Then all have to be waited for.
 struct Downtimes {
   std::vector<std::pair<double, double>> parts_and_times;
   bool can_fail = true;
-  // Further ways that nothing can hit, whatever `can_fail` says: their part of all failures, and
-  // the sum of their parts times their times.
-  double safe_part = 0;
+  // Of further ways that nothing can hit, whatever `can_fail` says, the sum of their parts times
+  // their times.
   double safe_time = 0;
   // The mean time between the end of work and work again, with failures in between.
   double mean(double mean_to_failure) const;
@@ -89,8 +89,17 @@ double kept_at_random(double step, double mean_to_failure);
 double mean_to_failure(int64_t nodes, double failures_per_node_and_time);
 // The part of time that a node is being repaired.
 double part_down(double failures_per_time, double repair);
-// The fewest spares so that more than that many of the nodes are down with at most this
-// probability.
+// Units that are down independently of each other, so many nodes at a time: a leaf takes all of its
+// nodes along.
+struct Outages {
+  int64_t nodes = 1;
+  int64_t units = 1;
+  double part_down = 0;  // of the time, each
+};
+// The chance that more nodes than that are down at a time.
+double nodes_down_above(std::span<const Outages> outages, int64_t count);
+// The fewest spares, of so many nodes, so that more are down with at most this probability.
+int64_t spares_for(int64_t nodes, std::span<const Outages> outages, double risk);
 int64_t spares_for(int64_t nodes, double part_down, double risk);
 // The chance that no group of copies loses all its members when so many nodes of all die together.
 // Those beyond the last whole group have copies that always survive. At most 500 die together.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <deque>
 
 #include "models/goodput/agenda.h"
 #include "models/goodput/closed_forms.h"
@@ -22,6 +23,13 @@ enum class Doing : uint8_t { running, detecting, waiting, restarting, shrinking,
 // In the order of Doing.
 constexpr std::array<Part, 6> parts_of = {Part::productive, Part::detecting,  Part::waiting,
                                           Part::restarting, Part::restarting, Part::planned};
+
+// Of a job that shrinks, what waits for spares.
+struct Lost {
+  int64_t nodes = 0;
+  int64_t replicas = 0;
+  LongPs known = 0;  // when that is detected
+};
 
 class Job {
  public:
@@ -113,7 +121,7 @@ class Job {
         break;
     }
     if (plan_.shrink)
-      lose_replica(cause);
+      lose_replicas(cause);
     else
       stop(cause);
   }
@@ -144,8 +152,24 @@ class Job {
       if (cause.repair_s < never_s)
         repairs_.insert({now() + to_ps(cause.repair_s), 0, cause.nodes});
     }
-    on_new_node_ = cause.needs_node;
-    begin(Doing::detecting, cause.detect_s);
+    go_down(to_ps(cause.detect_s),
+            to_ps((cause.needs_node ? plan_.node_restart_s : plan_.restart_s) +
+                  (reads_store_ ? plan_.store_restart_s : 0)));
+  }
+
+  // It begins again, and what it has waited for before is not over any sooner.
+  void go_down(LongPs detect, LongPs restart) {
+    const bool was_detecting = doing_ == Doing::detecting;
+    LongPs known = now() + detect;
+    LongPs back = known + restart;
+    if (doing_ == Doing::waiting) {
+      back = std::max(back, known + restart_);
+    } else if (doing_ != Doing::running) {
+      if (was_detecting) known = std::max(known, doing_until_);
+      back = std::max(back, doing_until_ + (was_detecting ? restart_ : 0));
+    }
+    restart_ = back - known;
+    begin_until(Doing::detecting, known);
   }
 
   // Copies of a group are gone once all its nodes have died since the job last ran.
@@ -163,21 +187,56 @@ class Job {
     return luck_.uniform() * before > chance(dead_together_);
   }
 
-  // Its step is thrown away, and all others wait until they go on without it.
-  void lose_replica(const Cause& cause) {
-    const int64_t replicas = plan_.shrink->replicas;
-    if (luck_.uniform() * static_cast<double>(replicas) < static_cast<double>(replicas_.size()))
-      return;  // it was away
+  // Their step is thrown away, and all others wait until they go on without them.
+  void lose_replicas(const Cause& cause) {
+    const int64_t lost = newly_away(replicas_of(cause));
+    if (lost == 0) return;
     ++failures_;
-    replicas_.insert({now() + to_ps(cause.repair_s), 0, 0});
+    send_away(cause, lost);
     if (doing_ == Doing::running && !work_.is_saving()) work_.throw_step_away();
     set_factor();
-    if (static_cast<int64_t>(replicas_.size()) < replicas) {
-      if (doing_ != Doing::planned) begin(Doing::shrinking, cause.detect_s + plan_.shrink->stall_s);
+    if (away_ < plan_.shrink->replicas) {
+      if (doing_ == Doing::planned) return;
+      const LongPs until = now() + to_ps(cause.detect_s + plan_.shrink->stall_s);
+      begin_until(Doing::shrinking,
+                  doing_ == Doing::running ? until : std::max(until, doing_until_));
       return;
     }
     go_back_to_durable();
-    begin(Doing::waiting, never_s);
+    begin_until(Doing::waiting, forever);
+  }
+  // All that have a part in the nodes that are lost.
+  int64_t replicas_of(const Cause& cause) const {
+    const int64_t all = plan_.shrink->replicas;
+    if (cause.nodes == 1 && !cause.needs_node) return 1;
+    return std::clamp((cause.nodes * all + plan_.nodes - 1) / plan_.nodes, int64_t{1}, all);
+  }
+  // Each of those that are taken along is one of all, and may be away already.
+  int64_t newly_away(int64_t taken) {
+    const int64_t all = plan_.shrink->replicas;
+    int64_t were_away = 0;
+    for (int64_t i = 0; i < taken; ++i)
+      if (luck_.uniform() * static_cast<double>(all - i) < static_cast<double>(away_ - were_away))
+        ++were_away;
+    return taken - were_away;
+  }
+  // Until their nodes are repaired, or spares take their place.
+  void send_away(const Cause& cause, int64_t replicas) {
+    away_ += replicas;
+    const LongPs repaired = now() + to_ps(cause.repair_s);
+    if (!plan_.spares || !cause.needs_node) return replicas_.insert({repaired, 0, replicas});
+    repairs_.insert({repaired, 0, cause.nodes});
+    unreplaced_.push_back({cause.nodes, replicas, now() + to_ps(cause.detect_s)});
+    replace_nodes();
+  }
+  // As far as there are spares, in the order in which nodes were lost.
+  void replace_nodes() {
+    for (; !unreplaced_.empty() && unreplaced_.front().nodes <= spares_; unreplaced_.pop_front()) {
+      const Lost& lost = unreplaced_.front();
+      spares_ -= lost.nodes;
+      replicas_.insert(
+          {std::max(now(), lost.known) + to_ps(plan_.node_restart_s), 0, lost.replicas});
+    }
   }
 
   void happen() {
@@ -188,48 +247,48 @@ class Job {
     else if (repairs_.first() == now())
       end_repair();
     else if (replicas_.first() == now())
-      return_replica();
+      return_replicas();
     else if (corrupt_.first() == now())
       detect_corruption();
     else
       maintain();
   }
 
-  void begin(Doing doing, double for_s) {
+  void begin_until(Doing doing, LongPs until) {
     doing_ = doing;
-    doing_until_ =
-        doing == Doing::running || doing == Doing::waiting ? forever : now() + to_ps(for_s);
+    doing_until_ = until;
   }
+  void begin(Doing doing, double for_s) { begin_until(doing, now() + to_ps(for_s)); }
 
   void end_doing() {
     if (doing_ == Doing::detecting) {
       if (plan_.spares && needed_ > spares_)
-        begin(Doing::waiting, never_s);
+        begin_until(Doing::waiting, forever);
       else
         restart();
       return;
     }
-    if (doing_ != Doing::planned) on_new_node_ = reads_store_ = false;
-    begin(Doing::running, never_s);
+    if (doing_ != Doing::planned) reads_store_ = false;
+    begin_until(Doing::running, forever);
   }
 
   void restart() {
     spares_ -= needed_;
     needed_ = 0;
-    begin(Doing::restarting, (on_new_node_ ? plan_.node_restart_s : plan_.restart_s) +
-                                 (reads_store_ ? plan_.store_restart_s : 0));
+    begin_until(Doing::restarting, now() + restart_);
   }
 
   void end_repair() {
     spares_ += repairs_.take().number;
+    if (plan_.shrink) return replace_nodes();
     if (doing_ == Doing::waiting && needed_ <= spares_) restart();
   }
 
-  void return_replica() {
-    const bool were_all_away = static_cast<int64_t>(replicas_.size()) == plan_.shrink->replicas;
-    replicas_.take();
+  void return_replicas() {
+    const bool were_all_away = away_ == plan_.shrink->replicas;
+    away_ -= replicas_.take().number;
     set_factor();
-    if (were_all_away) restart();
+    if (were_all_away) begin(Doing::restarting, plan_.restart_s);
   }
 
   // Back to the last save before it, if that is kept; else to the beginning.
@@ -256,15 +315,15 @@ class Job {
     double slowest = 1;
     for (std::size_t i = 0; i < open_.size(); ++i)
       if (open_[i] > 0) slowest = std::max(slowest, plan_.causes[i].factor);
-    if (!replicas_.empty()) slowest *= shrink_factor();
+    if (away_ > 0) slowest *= shrink_factor();
     work_.set_factor(slowest);
   }
   double shrink_factor() const {
     const auto& factors = plan_.shrink->step_factors;
-    const std::size_t away = replicas_.size();
+    const auto away = static_cast<std::size_t>(away_);
     if (away <= factors.size()) return factors[away - 1];
     const auto all = static_cast<double>(plan_.shrink->replicas);
-    return all / std::max(1., all - static_cast<double>(away));
+    return all / std::max(1., all - static_cast<double>(away_));
   }
 
   // ---- going back, after which what was wrong since then is right
@@ -292,8 +351,11 @@ class Job {
   LongPs doing_until_ = forever;
   int64_t needed_ = 0;  // nodes, before it can restart
   int64_t dead_together_ = 0;
-  bool on_new_node_ = false, reads_store_ = false;
+  LongPs restart_ = 0;  // that follows the detection, or the wait for nodes
+  bool reads_store_ = false;
   Agenda slow_, repairs_, replicas_, corrupt_;
+  int64_t away_ = 0;  // replicas
+  std::deque<Lost> unreplaced_;
   std::vector<int64_t> open_;  // slow episodes of each cause
   int64_t failures_ = 0;
   int64_t events_ = 0;

@@ -212,6 +212,39 @@ bool can_stratify(const Plan& plan) {
          });
 }
 
+namespace {
+
+// For how long one of these keeps the job from its work, or may do so.
+double cost_of(const Plan& plan, const Cause& cause) {
+  constexpr double times_the_mean = 10;
+  if (cause.effect == Effect::slow)
+    return cause.lasts_s * (cause.lasts_varies ? times_the_mean : 1) *
+           (1 - 1 / std::max(1., cause.factor));
+  const bool waits = plan.spares && cause.needs_node;
+  return cause.detect_s + (cause.needs_node ? plan.node_restart_s : plan.restart_s) +
+         plan.store_restart_s + (waits ? cause.repair_s : 0);
+}
+
+}  // namespace
+
+bool is_decided_by_number(const Plan& plan, double slack_s) {
+  constexpr double little = 0.1;
+  constexpr double as_long = 2;  // times the mean
+  double most = 0;
+  double sum = 0;
+  double rates = 0;
+  bool is_one_kind = true;
+  for (const Cause& cause : plan.causes) {
+    if (!(cause.rate() * never_s > static_cast<double>(cause.units))) continue;  // never strikes
+    const double cost = cost_of(plan, cause);
+    most = std::max(most, cost);
+    sum += cause.rate() * cost;
+    rates += cause.rate();
+    is_one_kind = is_one_kind && cause.effect == Effect::stop && !plan.spares;
+  }
+  return most <= little * slack_s || (is_one_kind && most * rates <= as_long * sum);
+}
+
 // From the number at which about half of the runs are late, upwards until what is left weighs
 // nothing, and downwards until no run is late any more.
 Chance chance_later_than(const Plan& plan, double deadline_s, const RunsAsked& asked) {

@@ -60,6 +60,10 @@ struct Chance {
 // has its exact weight, and runs are played for each number that matters. Only where all that stops
 // the job is exponential and no replica is lost; otherwise play_runs() counts.
 bool can_stratify(const Plan& plan);
+// Whether the number of failures decides: none of them alone takes long beside the time that is
+// left until the deadline, or all take as long. Else what hardly ever happens, and takes long, may
+// happen with any number of failures, and runs have to be counted.
+bool is_decided_by_number(const Plan& plan, double slack_s);
 Chance chance_later_than(const Plan& plan, double deadline_s, const RunsAsked& asked);
 
 }  // namespace sgdsim::goodput

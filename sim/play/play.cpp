@@ -8,6 +8,7 @@
 
 #include "sim/core/cases.h"
 #include "sim/core/error.h"
+#include "sim/net/port_resources.h"
 #include "sim/play/pipeline_engine.h"
 #include "sim/play/play_in_time.h"
 #include "sim/play/quiet.h"
@@ -171,13 +172,14 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
   };
   const bool together = std::all_of(starts.begin(), starts.end(),
                                     [&](Time start) { return start == starts.front(); });
-  const bool may_choose = options.path == PathChoice::fastest && !options.jitter.on() &&
-                          !options.carrier && options.log == nullptr && !options.meanwhile.any();
+  const bool may_jitter = options.path == PathChoice::fastest && !options.carrier &&
+                          options.log == nullptr && !options.meanwhile.any();
+  const bool may_choose = may_jitter && !options.jitter.on();
   if (may_choose && together) {
     const Time start = starts.empty() ? Time() : starts.front();
     const bool as_it_comes = options.shares_ports || options.resources != nullptr;
-    const bool has_wires = options.resources != nullptr;
-    const InStep how{as_it_comes, options.last_only, has_wires ? 0 : options.send_buffer_B};
+    const InStep how{as_it_comes, options.last_only,
+                     options.resources != nullptr ? 0 : options.send_buffer_B};
     const auto end = play_symmetric(program, wires, start, how);
     if (end && (options.resources == nullptr ||
                 is_quiet_in_step(program, network, *options.resources, options.stopper))) {
@@ -196,9 +198,16 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
     }
   }
   starts.resize(static_cast<std::size_t>(network.workers()));
-  if (may_choose && options.resources != nullptr) {
-    auto ends = play_same_pairs(program, network, *options.resources, options.alpha, starts,
-                                options.stopper);
+  const bool has_wires = options.resources != nullptr;
+  const bool has_ports = options.shares_ports && !has_wires && options.send_buffer_B == 0;
+  if ((has_wires && may_choose) || (has_ports && may_jitter)) {
+    PortResources ports(network);
+    const RingPlay how{.network = network,
+                       .alpha = options.alpha,
+                       .of_legs = has_wires ? AlphaRule::wire : options.alpha,
+                       .jitter = options.jitter,
+                       .stopper = options.stopper};
+    auto ends = play_same_pairs(program, how, has_wires ? *options.resources : ports, starts);
     if (ends) {
       played.ends = std::move(*ends);
       played.path = PathTaken::rounds;

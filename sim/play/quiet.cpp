@@ -153,8 +153,9 @@ const Phase* ring_of(const Program& program, int workers) {
   return first;
 }
 
-bool always_same_pairs(const Program& program, const Network& network, Resources& resources) {
-  const Wires wires(network, AlphaRule::wire);
+bool always_same_pairs(const Program& program, const Network& network, Resources& resources,
+                       AlphaRule of_legs) {
+  const Wires wires(network, of_legs);
   Loads loads(resources);
   const bool is_launch_only =
       std::all_of(program.stages.begin(), program.stages.end(),
@@ -163,10 +164,12 @@ bool always_same_pairs(const Program& program, const Network& network, Resources
   for (const Stage& stage : program.stages) {
     const auto* phase = std::get_if<Phase>(&stage);
     if (phase == nullptr) continue;
-    // Where links have segments, messages of another size may ask for more.
+    // Where links have segments, messages of another size may ask for more. Those that agree with
+    // their receivers wait for them.
     loads.clear();
     if (!for_each_message(*phase, 0, network.workers(), [&](int from, int to, double size_B) {
-          return loads.add(parcel_of(wires, *phase, from, to, size_B));
+          const Parcel parcel = parcel_of(wires, *phase, from, to, size_B);
+          return parcel.leg.agreed == Duration() && loads.add(parcel);
         }))
       return false;
   }
@@ -174,20 +177,21 @@ bool always_same_pairs(const Program& program, const Network& network, Resources
 }
 
 void play_ring(const Program& program, const RingPlay& how, std::vector<Time>& clocks) {
+  RingPlay one = how;
   for (const Stage& stage : program.stages) {
+    ++one.stage;
     if (const auto* launch = std::get_if<Launch>(&stage)) {
       for (Time& clock : clocks) clock += launch->length;
     } else {
-      SamePairs(std::get<Phase>(stage), how).play(clocks);
+      SamePairs(std::get<Phase>(stage), one).play(clocks);
     }
   }
 }
 
-std::optional<std::vector<Time>> play_same_pairs(const Program& program, const Network& network,
-                                                 Resources& resources, AlphaRule alpha,
-                                                 std::vector<Time> clocks, const Stopper* stopper) {
-  if (!always_same_pairs(program, network, resources)) return std::nullopt;
-  play_ring(program, {.network = network, .alpha = alpha, .stopper = stopper}, clocks);
+std::optional<std::vector<Time>> play_same_pairs(const Program& program, const RingPlay& how,
+                                                 Resources& resources, std::vector<Time> clocks) {
+  if (!always_same_pairs(program, how.network, resources, how.of_legs)) return std::nullopt;
+  play_ring(program, how, clocks);
   return clocks;
 }
 

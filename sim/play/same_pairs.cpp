@@ -7,7 +7,7 @@
 namespace sgdsim {
 
 SamePairs::SamePairs(const Phase& phase, const RingPlay& how, int first_round)
-    : phase_(phase), wires_(how.network, AlphaRule::wire), how_(how) {
+    : phase_(phase), wires_(how.network, how.of_legs), how_(how) {
   const int workers = phase.team.size;
   if (phase.load == Load::chunk) chunk_B_.resize(static_cast<std::size_t>(workers));
   pairs_.resize(static_cast<std::size_t>(workers));
@@ -31,7 +31,8 @@ void SamePairs::play(std::vector<Time>& clocks) {
     std::fill(next.begin(), next.end(), Time());
     for (std::size_t from = 0; from < pairs_.size(); ++from) {
       Pair& pair = pairs_[from];
-      const Taking& taking = taking_of(pair, from);
+      const Taking& alone = taking_of(pair, from);
+      const Taking taking = how_.jitter.on() ? jittered(alone, round, from) : alone;
       const auto to = static_cast<std::size_t>(pair.to);
       next[from] = std::max(next[from], clocks[from] + taking.sender);
       next[to] = std::max(next[to], clocks[from] + taking.receiver);
@@ -52,7 +53,7 @@ bool SamePairs::play_alike(std::vector<Time>& clocks) {
   const bool one_size =
       phase_.load == Load::whole ||
       std::all_of(chunk_B_.begin(), chunk_B_.end(), [&](double it) { return it == chunk_B_[0]; });
-  if (!one_size || phase_.distance != 1 || rounds >= count) return false;
+  if (!one_size || phase_.distance != 1 || rounds >= count || how_.jitter.on()) return false;
   const Taking first = taking_of(pairs_[0], 0);
   for (std::size_t from = 1; from < count; ++from)
     if (!(taking_of(pairs_[from], from) == first)) return false;
@@ -75,6 +76,17 @@ bool SamePairs::play_alike(std::vector<Time>& clocks) {
   }
   clocks = std::move(ends);
   return true;
+}
+
+SamePairs::Taking SamePairs::jittered(const Taking& taking, int round, std::size_t from) const {
+  Leg leg;
+  leg.flight = taking.receiver - taking.transit;
+  leg.transit = taking.transit;
+  leg = Wires::scaled(leg, how_.jitter.factor(how_.stage, static_cast<uint64_t>(round),
+                                              static_cast<uint64_t>(from)));
+  const Duration arrives = leg.flight + leg.transit;
+  return {taking.size_B, leg.transit, how_.alpha == AlphaRule::port ? arrives : leg.transit,
+          arrives, taking.fold};
 }
 
 double SamePairs::size_of(Pair& pair) const {

@@ -46,6 +46,7 @@ class SamePairs {
   };
 
   bool play_alike(std::vector<Time>& clocks);
+  Taking jittered(const Taking& taking, int round, std::size_t from) const;
   double size_of(Pair& pair) const;
   int place(int worker) const {
     return how_.members == nullptr ? worker : (*how_.members)[static_cast<std::size_t>(worker)];

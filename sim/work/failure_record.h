@@ -13,6 +13,7 @@ struct FailureSpell {
   double length_s = 0;
   double units = 1;    // that ran, such as the nodes of a job
   int32_t cause = -1;  // -1: it did not fail
+  int32_t unit = -1;   // among those that have names; -1: of none
 };
 
 struct FailureRecord {

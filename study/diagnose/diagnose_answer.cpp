@@ -203,6 +203,11 @@ DiagnoseAnswer answer_diagnose(FoundRecord found, diagnose::ClockRule rule,
                            "as no transfer (--clocks aligned?)");
   add_notes(answer.notes, lacks_of(answer.work, options.layers));
   check_what_ifs(options.what_ifs, answer.work);
+  if (std::any_of(options.what_ifs.begin(), options.what_ifs.end(),
+                  [](const diagnose::WhatIf& one) { return one.replicas > 0; }))
+    answer.notes.push_back("dp=N takes the " + std::to_string(answer.work.replicas) +
+                           " replicas of the record for all of the job: of a job with more of "
+                           "them, record all");
   answer.diagnosis = diagnose::diagnose(answer.work, options);
   constexpr double much_longer = 1.05;
   if (answer.diagnosis.launch() * much_longer < 1)

@@ -51,13 +51,25 @@ void fit_outages(CauseFit& cause, const FailureRecord& record, int32_t number) {
   cause.down_mean_s = sum_s / static_cast<double>(lengths_s.size());
 }
 
-// -1: of any cause.
-CauseFit cause_fit(const FailureRecord& record, int32_t number, int64_t failures) {
+// Units that fail too often would look as if all of them failed when they have just come back.
+std::vector<FailureSpell> spells_of_others(const FailureRecord& record,
+                                           const goodput::Lemons& lemons) {
+  std::vector<bool> is_lemon(record.units.size());
+  for (const goodput::Lemon& lemon : lemons.worst) is_lemon[lemon.unit] = true;
+  std::vector<FailureSpell> spells;
+  for (const FailureSpell& spell : record.spells)
+    if (spell.unit < 0 || !is_lemon[static_cast<std::size_t>(spell.unit)]) spells.push_back(spell);
+  return spells;
+}
+
+// -1: of any cause. `spells`: of which the shape is.
+CauseFit cause_fit(const FailureRecord& record, const std::vector<FailureSpell>& spells,
+                   int32_t number, int64_t failures) {
   CauseFit cause;
   cause.name = number < 0 ? "any of them" : record.causes[static_cast<std::size_t>(number)];
   cause.failures = failures;
   fit_rate(cause, record);
-  cause.law = goodput::weibull_of(record.spells, number);
+  cause.law = goodput::weibull_of(spells, number);
   fit_outages(cause, record, number);
   return cause;
 }
@@ -155,11 +167,13 @@ std::string memory_text(const FailureFit& fit) {
   const CauseFit& all = fit.all;
   if (!all.law) return "Too few failures to tell whether they keep a memory.";
   const std::string of = fit.record.runs == fit.record.unit ? "come back" : "begun";
+  const std::string whose = fit.lemons.worst.empty() ? "" : " of the others";
   if (!remembers(all))
-    return "Failures keep no memory, as far as one can tell (chance of such a shape: " +
+    return "Failures" + whose +
+           " keep no memory, as far as one can tell (chance of such a shape: " +
            chance_text(all.law->exponential_p) + ").";
-  return std::string("A ") + fit.record.runs + " fails " + (all.law->shape < 1 ? "more" : "less") +
-         " often when it has just " + of +
+  return std::string("A ") + fit.record.runs + whose + " fails " +
+         (all.law->shape < 1 ? "more" : "less") + " often when it has just " + of +
          " (chance of such a shape without memory: " + chance_text(all.law->exponential_p) + ").";
 }
 
@@ -211,16 +225,17 @@ FailureFit fit_failures(const FitArguments& arguments) {
   fit.name = arguments.name.empty() ? file : arguments.name;
   if (fit.record.seen_unit_s <= 0)
     throw InputError(file, "nothing ran for any time: it says nothing of rates");
+  fit.lemons = goodput::lemons_of(fit.record);
+  const std::vector<FailureSpell> spells = spells_of_others(fit.record, fit.lemons);
   const std::vector<int64_t> counts = failures_by_cause(fit.record);
   int64_t failures = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    fit.causes.push_back(cause_fit(fit.record, static_cast<int32_t>(i), counts[i]));
+    fit.causes.push_back(cause_fit(fit.record, spells, static_cast<int32_t>(i), counts[i]));
     failures += counts[i];
   }
   std::stable_sort(fit.causes.begin(), fit.causes.end(),
                    [](const CauseFit& a, const CauseFit& b) { return a.failures > b.failures; });
-  fit.all = cause_fit(fit.record, -1, failures);
-  fit.lemons = goodput::lemons_of(fit.record);
+  fit.all = cause_fit(fit.record, spells, -1, failures);
   fit.bursts = goodput::bursts_of(fit.record);
   return fit;
 }

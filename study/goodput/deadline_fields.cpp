@@ -20,6 +20,8 @@ Fields fields_of(const DeadlineAnswer& o) {
           {"done", 1 - o.late, "the chance to be done by then"},
           {"late", o.late, "the chance not to be"},
           {"late_standard_error", o.standard_error, "of that chance"},
+          {"late_at_most", o.at_most,
+           "where none of the runs that were counted is late: with 95 % the chance is no more"},
           {"by", o.by_strata ? CountedBy::strata : CountedBy::counting,
            "counting: of runs; strata: runs for each number of failures, with the exact weight of "
            "that number"}};

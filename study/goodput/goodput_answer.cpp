@@ -232,8 +232,9 @@ std::vector<Lever> pull_all(const GoodputQuestion& question, const Asker& asker)
 // best interval if the question asks for the best one.
 SourceAnswer with_source(GoodputQuestion question, const FailureSource& source,
                          const Asker& asker) {
-  std::vector<goodput::Cause> causes =
-      causes_on(source, question.machine, question.defaults, source.name);
+  FailureDefaults defaults = question.defaults;
+  defaults.rate_factor = 1;  // is that of its own machine
+  std::vector<goodput::Cause> causes = causes_on(source, question.machine, defaults, source.name);
   SourceAnswer answer{source.name, stops_per_node_day(causes, question.machine.nodes), 0, 0};
   for (const goodput::Cause& cause : question.plan.causes)  // that do not stop it
     if (cause.effect != goodput::Effect::stop) causes.push_back(cause);
@@ -263,16 +264,22 @@ std::vector<SourceAnswer> with_all_sources(const GoodputQuestion& question, cons
 
 DeadlineAnswer meet_deadline(const GoodputQuestion& question, const goodput::Runs& runs,
                              int threads, const std::function<void()>& look) {
-  DeadlineAnswer answer{*question.until_s, runs.part_later_than(*question.until_s), 0, false};
+  DeadlineAnswer answer{*question.until_s, runs.part_later_than(*question.until_s), 0, false, {}};
   const auto count = static_cast<double>(runs.walls.size());
   answer.standard_error = std::sqrt(answer.late * (1 - answer.late) / count);
   if (answer.late * count >= static_cast<double>(least_late_runs) ||
-      !goodput::can_stratify(question.plan))
+      *question.until_s < question.work_s())
     return answer;
-  if (*question.until_s < question.work_s()) return answer;
+  const double slack_s = *question.until_s - goodput::to_s(runs.wall);
+  if (!goodput::can_stratify(question.plan) ||
+      !goodput::is_decided_by_number(question.plan, slack_s)) {
+    constexpr double doubt = 0.05;
+    if (answer.late == 0) answer.at_most = 1 - std::pow(doubt, 1 / count);
+    return answer;
+  }
   const goodput::Chance chance = goodput::chance_later_than(
       question.plan, *question.until_s, {stratum_runs, question.seed, threads, look});
-  return {*question.until_s, chance.probability, chance.standard_error, true};
+  return {*question.until_s, chance.probability, chance.standard_error, true, {}};
 }
 
 CostAnswer cost_of(const GoodputQuestion& question, const goodput::Runs& runs) {
@@ -329,9 +336,9 @@ void compare(const GoodputQuestion& question, const Asker& asker, GoodputAnswer&
 
 std::optional<SparesAnswer> spares_for(const GoodputQuestion& question) {
   const NodesDown down = nodes_down_of(question.plan);
-  if (down.part <= 0) return std::nullopt;
+  if (down.outages.empty()) return std::nullopt;
   return SparesAnswer{down.mean,
-                      goodput::spares_for(question.machine.nodes, down.part, question.risk),
+                      goodput::spares_for(question.machine.nodes, down.outages, question.risk),
                       question.risk};
 }
 
@@ -351,6 +358,10 @@ GoodputAnswer answer_goodput(GoodputQuestion question, int threads,
   const int64_t most_compared = std::clamp(question.runs, tried_runs, compared_runs);
   asker.compared = std::clamp(affordable / 20, tried_runs, most_compared);
   warn_of_lost_work(question, answer);
+  if (question.has_other_samples)
+    answer.warnings.emplace_back(
+        "on other nodes than those of the experiment a step trains more or fewer samples, and the "
+        "number of steps stays: give `steps`, or `tokens_per_step`, of these nodes");
   answer.runs = asker.play(question.plan, std::min(affordable, question.runs), question.seed);
   answer.interval = advise_interval(question.plan);
   answer.progress = follow_progress(question, answer.runs, asker);

@@ -18,7 +18,8 @@ struct DeadlineAnswer {
   double until_s = 0;
   double late = 0;
   double standard_error = 0;
-  bool by_strata = false;  // else runs were counted
+  bool by_strata = false;              // else runs were counted
+  std::optional<double> at_most = {};  // where none of them was late
 };
 Fields fields_of(const DeadlineAnswer& o);
 

@@ -68,6 +68,11 @@ void print_sources(std::ostream& out, const std::vector<SourceAnswer>& sources) 
   table.print(out, 1);
 }
 
+std::string late_text(const DeadlineAnswer& deadline) {
+  return deadline.at_most ? "at most " + rounded(*deadline.at_most, 1) + " (no run was)"
+                          : rounded(deadline.late, 2);
+}
+
 void print_advice(std::ostream& out, const GoodputQuestion& question, const GoodputAnswer& answer) {
   if (answer.interval)
     out << "interval    " << span_text(question.interval_s()) << " (" << question.plan.interval
@@ -76,8 +81,8 @@ void print_advice(std::ostream& out, const GoodputQuestion& question, const Good
         << span_text(answer.interval->flat_to_s) << '\n';
   if (answer.deadline)
     out << "until       " << span_text(answer.deadline->until_s) << ": done with "
-        << part_text(1 - answer.deadline->late, 4) << ", late with "
-        << rounded(answer.deadline->late, 2) << '\n';
+        << part_text(1 - answer.deadline->late, 4) << ", late with " << late_text(*answer.deadline)
+        << '\n';
   if (answer.spares)
     out << "spares      " << answer.spares->spares
         << (answer.spares->spares == 1 ? " node" : " nodes") << ", so that more are down at most "

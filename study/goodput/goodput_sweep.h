@@ -18,6 +18,7 @@ class GoodputSweep {
 
   int64_t points() const { return points_.count(); }
   std::size_t axes() const { return points_.axes().size(); }
+  Json values_at(int64_t number) const { return points_.values_at(number); }  // by field
   std::vector<std::string> titles() const;
   // sgdsim/goodput-point/1. What `look` throws ends it.
   AnsweredPoint answer(int64_t number, const std::function<void()>& look) const;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "study/goodput/plan_formulas.h"
+#include "study/goodput/saves.h"
 #include "study/goodput/spans.h"
 
 namespace sgdsim {
@@ -17,15 +18,15 @@ constexpr int intervals_on_each_side = 8;  // of the best one, a factor of 1.41 
 }  // namespace
 
 std::optional<IntervalAdvice> advise_interval(const goodput::Plan& plan) {
-  if (mean_to_stop_s(plan) >= goodput::never_s || plan.shrink) return std::nullopt;
+  const double mean = mean_between_stops_s(plan);
+  if (mean >= goodput::never_s || plan.shrink) return std::nullopt;
   IntervalAdvice advice;
   advice.best_steps = best_interval_steps(plan);
   advice.best_s = static_cast<double>(advice.best_steps) * plan.step_s;
-  const auto [from, to] =
-      goodput::flat_region(advice.best_s, flat_factor, {plan.stall_s, plan.durable_s},
-                           downtimes_of(plan), mean_to_stop_s(plan));
+  const auto [from, to] = goodput::flat_region(
+      advice.best_s, flat_factor, {mean_stall_s(plan), plan.durable_s}, downtimes_of(plan), mean);
   // Of whole steps, and not before the last save is durable.
-  const double least = std::max(plan.step_s, plan.durable_s - plan.stall_s);
+  const double least = std::max(plan.step_s, least_interval_s(plan));
   const double most = plan.work_s();
   advice.flat_from_s = std::clamp(from, std::min(least, advice.best_s), advice.best_s);
   advice.flat_to_s = std::clamp(to, advice.best_s, std::max(most, advice.best_s));

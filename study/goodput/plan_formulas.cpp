@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 
 #include "study/goodput/saves.h"
 
@@ -42,20 +44,45 @@ double mean_to_stop_s(const goodput::Plan& plan) {
   return rate > 0 ? std::min(1 / rate, goodput::never_s) : goodput::never_s;
 }
 
+double mean_between_stops_s(const goodput::Plan& plan) {
+  double recorded = 0;  // rate
+  for (const goodput::Cause& cause : plan.causes) {
+    if (cause.effect == Effect::slow || cause.at_s.empty()) continue;
+    const double last = *std::max_element(cause.at_s.begin(), cause.at_s.end());
+    if (last > 0) recorded += static_cast<double>(cause.at_s.size()) / last;
+  }
+  const double by_law = mean_to_stop_s(plan);
+  return recorded > 0 ? 1 / (1 / by_law + recorded) : by_law;
+}
+
+// Causes that take as many nodes along are one, with the mean of their repairs.
 NodesDown nodes_down_of(const goodput::Plan& plan) {
-  double per_node_s = 0;
-  double down = 0;  // nodes times repair
+  struct Sum {
+    double rate = 0;
+    double down = 0;  // at a time, were they not as many as there are
+  };
+  std::map<int64_t, Sum, std::greater<>> by_nodes;
+  Sum all;  // nodes
   for (const goodput::Cause& cause : plan.causes) {
     if (!strikes_at_random(cause, Effect::stop) || !cause.needs_node) continue;
-    const double rate =
-        cause.rate() * static_cast<double>(cause.nodes) / static_cast<double>(plan.nodes);
-    per_node_s += rate;
-    down += rate * cause.repair_s;
+    const auto nodes = static_cast<double>(cause.nodes);
+    Sum& sum = by_nodes[cause.nodes];
+    sum.rate += cause.rate();
+    sum.down += cause.rate() * cause.repair_s;
+    all.rate += cause.rate() * nodes;
+    all.down += cause.rate() * nodes * cause.repair_s;
   }
-  if (per_node_s <= 0) return {};
-  const double repair_s = down / per_node_s;
-  const double part = goodput::part_down(per_node_s, repair_s);
-  return {part, part * static_cast<double>(plan.nodes), repair_s};
+  NodesDown down;
+  for (const auto& [nodes, sum] : by_nodes) {
+    if (sum.down <= 0) continue;
+    const int64_t units = std::max<int64_t>(1, (plan.nodes + nodes - 1) / nodes);
+    const double repair_s = sum.down / sum.rate;
+    const double part = goodput::part_down(sum.rate / static_cast<double>(units), repair_s);
+    down.outages.push_back({nodes, units, part});
+    down.mean += part * static_cast<double>(units * nodes);
+  }
+  if (all.rate > 0) down.repair_s = all.down / all.rate;
+  return down;
 }
 
 // What is so in the long run holds for work of several repairs.
@@ -64,7 +91,7 @@ bool waits_for_ever(const goodput::Plan& plan) {
   if (!plan.spares || plan.shrink) return false;
   const NodesDown down = nodes_down_of(plan);
   if (plan.work_s() < repairs_of_long_work * down.repair_s) return false;
-  const double runs = 1 - goodput::binomial_above(plan.nodes, down.part, *plan.spares);
+  const double runs = 1 - goodput::nodes_down_above(down.outages, *plan.spares);
   return runs < 1 / most_wall_per_work;
 }
 
@@ -78,7 +105,6 @@ goodput::Downtimes downtimes_of(const goodput::Plan& plan) {
           cause.rate() * mean,
           cause.detect_s + (cause.needs_node ? plan.node_restart_s : plan.restart_s));
     if (!strikes_at_random(cause, Effect::corrupt)) continue;
-    down.safe_part += cause.rate() * mean;
     down.safe_time += cause.rate() * mean * (cause.detect_s + plan.restart_s);
   }
   return down;
@@ -118,16 +144,21 @@ double closed_form_s(const goodput::Plan& plan) {
                                 downtimes_of(plan), mean_to_stop_s(plan));
 }
 
+double mean_stall_s(const goodput::Plan& plan) {
+  if (plan.store_every == 0) return plan.stall_s;
+  return plan.stall_s + plan.store_stall_s / static_cast<double>(plan.store_every);
+}
+
 int64_t best_interval_steps(const goodput::Plan& plan) {
-  const double mean = mean_to_stop_s(plan);
+  const double mean = mean_between_stops_s(plan);
   const auto steps = static_cast<double>(plan.steps);
-  const double least = std::ceil((plan.durable_s - plan.stall_s) / plan.step_s);
-  const double best = goodput::best_interval(plan.stall_s, mean) / plan.step_s;
+  const double best = goodput::best_interval(mean_stall_s(plan), mean) / plan.step_s;
   const goodput::Downtimes down = downtimes_of(plan);
   const auto wall = [&](double interval) {
-    return goodput::wall_per_work(interval * plan.step_s, {plan.stall_s, plan.durable_s}, down,
-                                  mean);
+    return goodput::wall_per_work(interval * plan.step_s, {mean_stall_s(plan), plan.durable_s},
+                                  down, mean);
   };
+  const double least = std::ceil(least_interval_s(plan) / plan.step_s);
   const double below =
       std::clamp(std::floor(best), std::max(1., least), std::max(1., std::max(least, steps)));
   const double chosen = wall(below) <= wall(below + 1) ? below : below + 1;

@@ -2,6 +2,8 @@
 // should save.
 #pragma once
 
+#include <vector>
+
 #include "models/goodput/closed_forms.h"
 #include "models/goodput/player.h"
 
@@ -14,11 +16,13 @@ bool is_at_random(const goodput::Cause& cause);
 // The mean time between failures that stop the job, or make it go back; longest where there are
 // none.
 double mean_to_stop_s(const goodput::Plan& plan);
-// Nodes that fail and are repaired, each by itself, in the long run.
+// The same of all that is known: of records, as long as they last, too.
+double mean_between_stops_s(const goodput::Plan& plan);
+// Nodes that fail and are repaired, each by itself or with its leaf, in the long run.
 struct NodesDown {
-  double part = 0;      // of all nodes
-  double mean = 0;      // nodes
-  double repair_s = 0;  // the mean
+  std::vector<goodput::Outages> outages = {};  // with the most nodes first
+  double mean = 0;                             // nodes
+  double repair_s = 0;                         // the mean
 };
 NodesDown nodes_down_of(const goodput::Plan& plan);
 // Whether there are so few spares that it hardly ever runs.
@@ -29,6 +33,8 @@ goodput::Downtimes downtimes_of(const goodput::Plan& plan);
 // Does the formula hold exactly for this plan?
 bool has_closed_form(const goodput::Plan& plan);
 double closed_form_s(const goodput::Plan& plan);
+// For how long a save stops the job in the mean: some go to the store as well.
+double mean_stall_s(const goodput::Plan& plan);
 // The best number of whole steps between saves: that of the exact formula.
 int64_t best_interval_steps(const goodput::Plan& plan);
 // Is each save durable before the next, and does it end in sensible time? The same that a question

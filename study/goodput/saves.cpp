@@ -74,6 +74,14 @@ bool is_stored_in_time(const goodput::Plan& plan) {
 
 double between_saves_s(const goodput::Plan& plan) { return plan.interval_s() + plan.stall_s; }
 
+double least_interval_s(const goodput::Plan& plan) {
+  const double in_memory = plan.durable_s - plan.stall_s;
+  if (plan.store_every == 0) return in_memory;
+  return std::max(in_memory, (plan.store_durable_s - plan.store_stall_s) /
+                                     static_cast<double>(plan.store_every) -
+                                 plan.stall_s);
+}
+
 bool are_safe_in_time(const goodput::Plan& plan) {
   return is_durable_in_time(plan) && is_stored_in_time(plan);
 }

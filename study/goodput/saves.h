@@ -46,6 +46,8 @@ void take_save(const SaveFields& given, const Value& value, GoodputQuestion& que
 // InputError where a save is not safe before the next one.
 void check_saves(const Value& question, const goodput::Plan& plan);
 bool are_safe_in_time(const goodput::Plan& plan);
+// So that they are; below 0 any interval is.
+double least_interval_s(const goodput::Plan& plan);
 // From the end of one save to that of the next.
 double between_saves_s(const goodput::Plan& plan);
 

@@ -237,7 +237,9 @@ void StepSource::read_experiment_of(const Value& value, const std::optional<Valu
       "experiment " + (said.experiment.json().is_string() ? said.experiment.text() : value.path());
   if (!resolved.recorded || !said.cluster.empty()) {
     machine_ = machine_of(resolved);
+    const int64_t own_nodes = machine_->nodes;
     if (nodes) resolved = on_nodes(std::move(resolved), *machine_, *nodes);
+    has_other_samples_ = machine_->nodes != own_nodes;
   }
   simulate_ = [resolved, look](const Play& play) {
     std::vector<std::string> changes = play.settings;

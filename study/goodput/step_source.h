@@ -43,6 +43,9 @@ class StepSource {
   const std::string& from() const { return from_; }  // for people; empty: a number
   // Nothing for a number, and for a recorded step of which nobody says where it ran.
   const std::optional<StepMachine>& machine() const { return machine_; }
+  // Whether an experiment was asked for on other nodes than its own: then a step trains more or
+  // fewer samples.
+  bool has_other_samples() const { return has_other_samples_; }
 
   // How many times as long a step takes with {"gpu": 0.5}, one GPU at half of its speed; {"link":
   // [A, B], "bandwidth": 0}, a link at a part of its bandwidth, or gone; {"vertex": A, "bandwidth":
@@ -67,6 +70,7 @@ class StepSource {
   std::string from_;
   std::optional<StepMachine> machine_;
   bool is_layout_ = false;
+  bool has_other_samples_ = false;
   std::function<double(const Play&)> simulate_;  // nothing where it is a number
   std::map<std::string, double> remembered_;
 };

@@ -48,7 +48,8 @@ std::string beyond_days(const TrainingEnd& end) {
   if (end.kg) text += ", " + rounded(*end.kg, 3) + " kg CO2";
   if (end.deadline)
     text += ", later than " + span_text(end.deadline->until_s) + " with " +
-            part_text(end.deadline->late, 2);
+            (end.deadline->at_most ? "at most " + part_text(*end.deadline->at_most, 1)
+                                   : part_text(end.deadline->late, 2));
   return text;
 }
 

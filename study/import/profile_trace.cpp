@@ -4,11 +4,18 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
+#include <string_view>
 
+#include "sim/core/foreign_json.h"
 #include "sim/core/quantity.h"
+#include "traces/failures/failure_log.h"
 #include "traces/kineto/execution_trace.h"
+#include "traces/measurement/words.h"
 #include "traces/recorded/pipeline_timeline.h"
 #include "traces/registry.h"
+#include "traces/steps/registry.h"
+#include "traces/steps/training_lines.h"
 #include "traces/trace_file.h"
 #include "traces/unread.h"
 
@@ -33,6 +40,44 @@ Recording recording_in(const std::string& file) {
   profiler::ProfileOptions options;
   options.numbers_files = profiles.size() > 1;
   return recording_of(std::move(profiles), options);
+}
+
+// "Megatron-LM, NeMo, ...", each once.
+std::string read_programs() {
+  std::set<std::string_view> met = {"others"};
+  std::string names;
+  for (const TrainingLine& line : training_lines())
+    if (met.insert(line.program).second)
+      names += (names.empty() ? "" : ", ") + std::string(line.program);
+  return names;
+}
+
+bool is_of_training(std::string_view line) {
+  const auto has = [&](std::string_view word) { return line.find(word) != line.npos; };
+  if (line.starts_with("s:") && (has(" trl:") || has(" tel:"))) return true;  // main.log of llm.c
+  return (has("step") || has("iter") || has("epoch")) &&
+         (has("loss") || has("tok/s") || has("train_time:"));
+}
+
+// An object, or a list of some: "[2026-01-01 ..." is a line of a log.
+bool is_json(std::string_view head) {
+  const char first = first_of_json(head);
+  const std::size_t next = head.find_first_not_of(" \t\r\n", head.find('[') + 1);
+  return first == '{' || (first == '[' && next != head.npos && head[next] == '{');
+}
+
+// Of logs that no reader of this command knows; empty: it is none.
+std::string why_no_import(std::string_view head) {
+  if (has_step_times(head)) return "";
+  if (is_failure_log(head))
+    return "is a log of failures or of jobs; `sgdsim fit FILE` makes rates of failures of it";
+  LineReader lines(head);
+  std::string_view line;
+  while (!is_json(head) && lines.next(line))
+    if (is_of_training(line))
+      return "is a log of training, with no line that is read; those of " + read_programs() +
+             " are, and `sgdsim import training-log FILE` shows them";
+  return "";
 }
 
 }  // namespace
@@ -63,6 +108,7 @@ void refuse_timeline(const std::string& file, const std::string& before) {
   if (const std::string text = recorded_timeline_text(head); !text.empty())
     throw InputError(file, before + text);
   refuse_unread(file, head);
+  if (const std::string why = why_no_import(head); !why.empty()) throw InputError(file, why);
 }
 
 void refuse_unread(const std::string& file, const std::string& head) {

@@ -19,8 +19,8 @@ bool is_folder(const std::string& file);
 // The files of a folder that are profiles, by name; of a file itself.
 std::vector<std::string> profiles_in(const std::string& file);
 
-// InputError if it is a timeline of training steps, which `sgdsim diagnose` reads. `before`: how
-// the sentence begins.
+// InputError if it is a timeline of training steps, which `sgdsim diagnose` reads, or else a file
+// of which something is known that helps. `before`: how the sentence of a timeline begins.
 void refuse_timeline(const std::string& file, const std::string& before);
 // InputError if the beginning of a file is that of a kind which another command reads, or none
 // does.

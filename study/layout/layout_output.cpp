@@ -291,8 +291,9 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
   const LayoutSpace& space = question.space;
   out << question.model.name << " on " << question.step_size().gpus << " x " << question.gpu.name
       << " (" << question.cluster.cluster.name << "), " << name_of(question.precision) << ", "
-      << question.step_size().batch << " sequences of " << space.sequence << " a step ("
-      << tokens_text(question.step_size().of_step()) << " tokens)\n"
+      << question.step_size().batch
+      << (question.step_size().batch == 1 ? " sequence of " : " sequences of ") << space.sequence
+      << " a step (" << tokens_text(question.step_size().of_step()) << " tokens)\n"
       << what_is_played(question.fidelity) << "; FLOP count causal attention halved\n";
   if (!question.algorithms.is_usual())
     out << "Collectives: " << algorithms_text(question.algorithms) << '\n';

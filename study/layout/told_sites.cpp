@@ -52,7 +52,8 @@ Fields fields_of(const ToldSites& told) {
 
 std::string text_of(const ToldSites& told) {
   std::string text = std::to_string(told.sites) + " sites of " + std::to_string(told.gpus) +
-                     " GPUs and " + std::to_string(told.sequences) + " sequences; each sends " +
+                     " GPUs and " + std::to_string(told.sequences) +
+                     (told.sequences == 1 ? " sequence" : " sequences") + "; each sends " +
                      rounded(told.sent_B / bytes_of_gigabyte, 4) + " GB in " +
                      short_duration(told.exchange.us(), 4);
   if (told.fragments > 1) {

@@ -23,6 +23,7 @@ class LearnSweep {
 
   int64_t points() const { return points_.count(); }
   std::size_t axes() const { return points_.axes().size(); }
+  Json values_at(int64_t number) const { return points_.values_at(number); }  // by field
   std::vector<std::string> titles() const;
   // sgdsim/learn-point/1. In order: number 0, 1, ... What the watch throws ends it.
   AnsweredPoint answer(int64_t number);

@@ -1,4 +1,5 @@
 // What is needed, as sentences with a table, and as JSON.
+#include <cmath>
 #include <ostream>
 
 #include "study/need/need_question.h"
@@ -173,13 +174,16 @@ void print_knee(std::ostream& out, const NeedAnswer& answer) {
   const NeedKnee& knee = *answer.found.knee;
   const char* twice = knee.is_halving ? "halving" : "doubling";
   const std::string value = text_of_value(knee.point.value);
-  if (knee.is_within)
+  const std::string gain = rounded(std::abs(percent * knee.gain), 3) + " %";
+  if (!knee.is_within)
+    out << "No knee in the range: " << twice << " still gains " << gain << " at " << value << '\n';
+  else if (knee.gain < 0)
     out << "The knee: from " << value << (knee.is_halving ? " down, " : " on, ") << twice
-        << " gains less than " << rounded(percent * answer.gain, 3) << " % ("
-        << rounded(percent * knee.gain, 3) << " % there)\n";
+        << " gains nothing (it loses " << gain << " there)\n";
   else
-    out << "No knee in the range: " << twice << " still gains " << rounded(percent * knee.gain, 3)
-        << " % at " << value << '\n';
+    out << "The knee: from " << value << (knee.is_halving ? " down, " : " on, ") << twice
+        << " gains less than " << rounded(percent * answer.gain, 3) << " % (" << gain
+        << " there)\n";
 }
 
 std::string note_of(const NeedFound& found, const NeedPoint& point) {

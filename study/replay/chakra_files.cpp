@@ -3,6 +3,7 @@
 #include <charconv>
 #include <filesystem>
 #include <set>
+#include <string_view>
 
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
@@ -13,21 +14,27 @@
 namespace sgdsim {
 namespace {
 
-// "/runs/step.12.et.gz" is rank 12 of "/runs/step".
+// "/runs/step.12.et.gz" is rank 12 of "step.", and "tr_12.et" of "tr_"; "/dev/fd/63" is a pipe.
 struct RankName {
   std::string prefix;
   uint64_t rank = 0;
 };
-std::optional<RankName> rank_name(std::string file) {
-  for (const char* ending : {".gz", ".et", ".json"})
-    if (file.ends_with(ending)) file.resize(file.size() - std::string_view(ending).size());
-  const std::size_t point = file.rfind('.');
-  if (point == file.npos) return std::nullopt;
-  RankName name{file.substr(0, point), 0};
-  const char* end = file.data() + file.size();
-  const auto [stop, error] = std::from_chars(file.data() + point + 1, end, name.rank);
+std::optional<RankName> rank_name(const std::string& file) {
+  std::string stem = file.substr(file.find_last_of('/') + 1);
+  for (const std::string_view ending : {".gz", ".et", ".json"})
+    if (stem.ends_with(ending)) stem.resize(stem.size() - ending.size());
+  const bool has_ending = stem.size() + file.find_last_of('/') + 1 < file.size();
+  const std::size_t digits = stem.find_last_not_of("0123456789") + 1;
+  RankName name{stem.substr(0, digits), 0};
+  const char* end = stem.data() + stem.size();
+  const auto [stop, error] = std::from_chars(stem.data() + digits, end, name.rank);
   if (error != std::errc() || stop != end) return std::nullopt;
-  return name;
+  return has_ending || name.prefix.ends_with('.') ? std::optional(name) : std::nullopt;
+}
+
+// A trace of one rank may be called resnet50.et.
+bool is_called_so(const std::vector<std::string>& files, const RankName& name) {
+  return files.size() == 1 && !name.prefix.ends_with('.');
 }
 
 constexpr std::size_t most_chakra_ranks = 1 << 20;
@@ -41,7 +48,7 @@ std::vector<std::string> files_by_rank(const std::vector<std::string>& files) {
   std::size_t named = 0;
   std::set<std::string> prefixes;
   for (const std::string& file : files)
-    if (const auto name = rank_name(file)) {
+    if (const auto name = rank_name(file); name && !is_called_so(files, *name)) {
       ++named;
       prefixes.insert(name->prefix);
     }
@@ -49,8 +56,8 @@ std::vector<std::string> files_by_rank(const std::vector<std::string>& files) {
   if (named < files.size())
     throw InputError(files.front(), "some names say their rank, as step.3.et, and some do not");
   if (prefixes.size() > 1)
-    throw InputError(*prefixes.begin() + ".*", "is one trace, and " + *prefixes.rbegin() +
-                                                   ".* another one; give the files of one");
+    throw InputError(*prefixes.begin() + "*", "is one trace, and " + *prefixes.rbegin() +
+                                                  "* another one; give the files of one");
   for (const std::string& file : files) {
     const uint64_t rank = rank_name(file)->rank;
     if (rank >= files.size())

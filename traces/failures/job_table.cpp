@@ -1,7 +1,9 @@
-// Jobs of the scheduler of Acme (InternLM/AcmeTrace; Hu et al., NSDI 2024). A job is a spell of its
-// nodes: it failed, or was completed or cancelled before it could.
+// Jobs of the scheduler of Acme (InternLM/AcmeTrace; Hu et al., NSDI 2024), or of Slurm's sacct. A
+// job is a spell of its nodes: it failed, or was completed or cancelled before it could.
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string_view>
 
 #include "sim/core/error.h"
 #include "traces/failures/log_kinds.h"
@@ -16,6 +18,41 @@ constexpr std::array needed = {"node_num", "gpu_num", "state", "start_time", "en
 // Ends that say nothing against the machine; a job that reached its time limit ran until then.
 constexpr std::array harmless = {"completed", "cancelled", "preempted",
                                  "running",   "suspended", "timeout"};
+
+// Other states of Slurm.
+constexpr std::array other_states = {"boot_fail", "completing", "configuring",   "deadline",
+                                     "failed",    "node_fail",  "out_of_memory", "pending",
+                                     "requeued",  "resizing",   "revoked",       "special_exit",
+                                     "stopped"};
+
+// The state that is this word, or the only one that begins with it; empty: there is none.
+std::string state_of(std::string_view word, bool is_cut) {
+  std::set<std::string> found;
+  const auto look = [&](const auto& states) {
+    for (const std::string state : states)
+      if (state == word || (is_cut && state.starts_with(word))) found.insert(state);
+  };
+  look(harmless);
+  look(other_states);
+  return found.size() == 1 ? *found.begin() : "";
+}
+
+// sacct says "CANCELLED by 1003", and cuts what is longer than its column: "CANCELLED+",
+// "OUT_OF_ME+".
+std::string state_in(const std::string& cell) {
+  const std::string all = lower(cell);
+  std::string_view word = std::string_view(all).substr(0, all.find(' '));
+  const bool is_cut = word.ends_with('+');
+  if (is_cut) word.remove_suffix(1);
+  const std::string state = word.empty() ? "" : state_of(word, is_cut);
+  return state.empty() ? all : state;
+}
+
+// sacct says "Unknown" of what is not over, and "None" of what has not begun.
+bool is_no_moment(const std::string& cell) {
+  const std::string word = lower(cell);
+  return word.empty() || word == "unknown" || word == "none";
+}
 
 class JobTable {
  public:
@@ -55,14 +92,14 @@ class JobTable {
       ++without_gpus_;
       return;
     }
-    if (cell("start_time").empty() || cell("end_time").empty()) {
+    if (is_no_moment(cell("start_time")) || is_no_moment(cell("end_time"))) {
       ++without_times_;
       return;
     }
     const double from_s = stamps_.read(cell("start_time"), where);
     const double to_s = stamps_.read(cell("end_time"), where);
     if (to_s < from_s) throw InputError(where, "ends before it starts");
-    const std::string state = lower(cell("state"));
+    const std::string state = state_in(cell("state"));
     const bool failed = std::find(harmless.begin(), harmless.end(), state) == harmless.end();
     const double units = of_gpus_ ? gpus : nodes;
     writer_.run(from_s, to_s, units, failed ? writer_.cause(state, where) : -1);

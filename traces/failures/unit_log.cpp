@@ -167,13 +167,16 @@ class UnitLog {
       FailureRecord::Unit& unit = writer_.unit(failure.unit);
       ++unit.failures;
       unit.seen_s += failure.at_s - from_s;
-      record_.spells.push_back({failure.at_s - from_s, 1, failure.cause});
+      record_.spells.push_back({failure.at_s - from_s, 1, failure.cause, number_of(unit)});
       from_s = back_s;
     }
     writer_.fail(failure.at_s, failure.cause);
     down_s_ += back_s - failure.at_s;
     if (failure.down_until_s)
       record_.outages.push_back({failure.cause, *failure.down_until_s - failure.at_s});
+  }
+  int32_t number_of(const FailureRecord::Unit& unit) const {
+    return static_cast<int32_t>(&unit - record_.units.data());
   }
   // A failure while a unit is down may keep it down for longer, which is one outage.
   void lengthen(const Failure& failure, double& from_s, double back_s) {
@@ -192,8 +195,9 @@ class UnitLog {
           "--units", "the log names " + std::to_string(running_.size()) + " " + record_.unit + "s");
     for (const auto& [name, from_s] : running_) {
       const double rest_s = *until_s_ - from_s;
-      writer_.unit(name).seen_s += rest_s;
-      record_.spells.push_back({rest_s, 1, -1});
+      FailureRecord::Unit& unit = writer_.unit(name);
+      unit.seen_s += rest_s;
+      record_.spells.push_back({rest_s, 1, -1, number_of(unit)});
     }
     for (const FailureRecord::Unit& unit : record_.units) record_.seen_unit_s += unit.seen_s;
     const double others = record_.unit_count - named;

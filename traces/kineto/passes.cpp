@@ -103,6 +103,23 @@ std::vector<int64_t> passes_by_size(const std::vector<BackwardOperator>& gradien
   return later;
 }
 
+bool are_alike(const StepMessage& a, const StepMessage& b) {
+  return a.facts.elements == b.facts.elements && a.facts.type == b.facts.type &&
+         a.facts.group == b.facts.group && a.facts.group_size == b.facts.group_size;
+}
+
+// After how many messages each is like the one before, the least: `same[i]` is the length of the
+// longest beginning that the first i + 1 messages end with, other than themselves.
+std::size_t least_period(const std::vector<StepMessage>& all) {
+  std::vector<std::size_t> same(all.size());
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    std::size_t length = same[i - 1];
+    while (length > 0 && !are_alike(all[i], all[length])) length = same[length - 1];
+    same[i] = are_alike(all[i], all[length]) ? length + 1 : 0;
+  }
+  return all.empty() ? 0 : all.size() - same.back();
+}
+
 }  // namespace
 
 std::vector<int64_t> later_passes(const std::vector<int64_t>& gradients_ns,
@@ -114,6 +131,12 @@ std::vector<int64_t> later_passes(const std::vector<int64_t>& gradients_ns,
       later.push_back(*(next - 1));
   }
   return later;
+}
+
+std::size_t repeats_of_exchanges(const OpenStep& step) {
+  const std::vector<StepMessage> all = buckets_of(step);
+  const std::size_t period = least_period(all);
+  return period < 2 || all.size() < 2 * period ? 1 : all.size() / period;
 }
 
 std::size_t keep_last_pass(OpenStep& step) {

@@ -18,4 +18,9 @@ std::vector<int64_t> later_passes(const std::vector<int64_t>& gradients_ns,
 // have other gradients (two models) stays as it is. How many passes it has then.
 std::size_t keep_last_pass(OpenStep& step);
 
+// How often the same all-reduces of gradients follow each other in the same order; 1 if they do
+// not, or if all are alike: of those nobody knows how many belong together. Behind the last time
+// there may be a part of another one.
+std::size_t repeats_of_exchanges(const OpenStep& step);
+
 }  // namespace sgdsim::profiler

@@ -310,6 +310,16 @@ std::string missing_text(const ProfileRecords& records, const WindowSearch& sear
   return text;
 }
 
+// What is one step only for want of marks may be several.
+void refuse_repeats(const ProfileRecords& records, const SortedProfile& sorted,
+                    WindowSearch search) {
+  const std::size_t repeats = search.is_guess ? repeats_of_exchanges(sorted.steps.front()) : 1;
+  if (repeats < 2) return;
+  search.problem = "its all-reduces repeat " + std::to_string(repeats) +
+                   " times, as those of several steps, and nothing in it marks steps";
+  throw InputError(records.file, missing_text(records, search, true));
+}
+
 void warn_of_ways(const ProfileRecords& records, const SortedProfile& sorted,
                   RankProfile& profile) {
   if (!profile.told_by.empty())
@@ -382,6 +392,7 @@ RankProfile profile_of(ProfileRecords records, bool keep_first) {
       computes ? static_cast<std::size_t>(compute - profile.streams.begin()) : no_stream);
   profile.linked = records.linked;
   if (!profile.linked.file.empty()) profile.linked.steps = fill_in_alike(sorted.steps);
+  refuse_repeats(records, sorted, search);
   if (profile.linked.steps > 0) incomplete = unknown_messages(sorted.steps);
   if (launches.repeated() > 0)
     profile.warnings.push_back(

@@ -1,6 +1,7 @@
 // An optimizer's step ends a training step; without one, the forward pass of DDP begins one. Where
 // nothing marks steps, a file with one backward pass is one step, and one with several is refused:
-// between two backward passes nobody knows where the optimizer ends.
+// between two backward passes nobody knows where the optimizer ends. One without backward passes is
+// a step if its all-reduces do not repeat (passes.h).
 #include "traces/kineto/windows.h"
 
 #include <algorithm>
@@ -133,7 +134,8 @@ WindowSearch find_windows(ProfileRecords& records) {
             "it has " + std::to_string(passes) + " backward passes, and nothing in it marks steps"};
   records.windows.push_back({all.start_ns, all.end_ns, 1, true});
   return {"the whole file, which has " + std::string(passes == 0 ? "no" : "one") + " backward pass",
-          {}};
+          {},
+          passes == 0};
 }
 
 }  // namespace sgdsim::profiler

@@ -8,8 +8,9 @@
 namespace sgdsim::profiler {
 
 struct WindowSearch {
-  std::string told_by;  // "the ends of Optimizer.step"; empty: by ProfilerStep#N
-  std::string problem;  // why there are none; empty: there are
+  std::string told_by;    // "the ends of Optimizer.step"; empty: by ProfilerStep#N
+  std::string problem;    // why there are none; empty: there are
+  bool is_guess = false;  // the whole file is one, and not even a backward pass says so
 };
 
 // Fills in the windows of the records if there are none.

@@ -9,11 +9,13 @@
 // Every tensor is a process. From the first rank that has it to the last it is negotiated; then
 // it goes, maybe with others in one buffer, within ALLREDUCE, as NCCL_ALLREDUCE, MPI_ALLREDUCE and
 // alike. The end of ALLREDUCE may tell type and shape. A step is the time from one negotiation of a
-// tensor to the next.
+// tensor to the next, of a tensor that goes as often as most do: gradients go once a step, metrics
+// as often as their program likes.
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
@@ -104,6 +106,35 @@ struct TimelineTensor {
   std::optional<int64_t> bytes;  // of the last
 };
 
+// The tensors that are negotiated so many times.
+struct AlikeTensors {
+  const TimelineTensor* first = nullptr;
+  std::size_t count = 0;
+  double transfer_us = 0;  // the longest of their medians
+};
+
+using AlikeByTimes = std::map<std::size_t, AlikeTensors>;
+
+void add_to(AlikeByTimes& groups, const TimelineTensor& tensor) {
+  AlikeTensors& group = groups[tensor.waits_us.size()];
+  if (group.first == nullptr) group.first = &tensor;
+  ++group.count;
+  if (!tensor.transfers_us.empty())
+    group.transfer_us = std::max(group.transfer_us, median_of(tensor.transfers_us));
+}
+
+// Most tensors are gradients. Of equally many the larger ones are, and of those the rarer; what
+// goes once only makes no step.
+const TimelineTensor& most_common(const AlikeByTimes& groups) {
+  const auto order = [](const auto& group) {
+    return std::tuple(group.first > 1, group.second.count, group.second.transfer_us);
+  };
+  const auto most =
+      std::max_element(groups.begin(), groups.end(),
+                       [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  return *most->second.first;
+}
+
 bool is_transfer(const std::string& name) {
   for (const char* const library : {"NCCL_", "MPI_", "GLOO_", "CCL_", "DDL_", "ADASUM_"})
     if (name.starts_with(library)) return true;
@@ -188,13 +219,12 @@ void HorovodReader::read_event(const Json& event) {
   }
 }
 
-// The tensor that is negotiated most often has an entry in each step.
 void HorovodReader::add_steps() {
-  const TimelineTensor* most = nullptr;
+  AlikeByTimes groups;
   for (const auto& one : tensors_) {
     const TimelineTensor& tensor = one.second;
     if (tensor.waits_us.empty()) continue;
-    if (most == nullptr || tensor.waits_us.size() > most->waits_us.size()) most = &tensor;
+    add_to(groups, tensor);
     TensorExchange exchange;
     exchange.name = tensor.name.empty() ? "tensor " + std::to_string(one.first) : tensor.name;
     exchange.count = static_cast<int64_t>(tensor.waits_us.size());
@@ -204,16 +234,17 @@ void HorovodReader::add_steps() {
     if (tensor.bytes) exchange.size = Bytes(*tensor.bytes);
     run_.exchanges.push_back(exchange);
   }
-  if (most == nullptr) return;
-  for (std::size_t i = 1; i < most->negotiated_us.size(); ++i) {
-    const double step_us = most->negotiated_us[i] - most->negotiated_us[i - 1];
+  if (groups.empty()) return;
+  const TimelineTensor& most = most_common(groups);
+  for (std::size_t i = 1; i < most.negotiated_us.size(); ++i) {
+    const double step_us = most.negotiated_us[i] - most.negotiated_us[i - 1];
     if (step_us > 0 && step_us <= longest_step.us())
       run_.steps.push_back(Duration::nearest_ps(step_us * 1e6));
     else
       ++broken_;
   }
   run_.notes.push_back("a step is the time from one negotiation of \"" +
-                       (most->name.empty() ? "a tensor without a name" : most->name) +
+                       (most.name.empty() ? "a tensor without a name" : most.name) +
                        "\" to the next, as rank 0 sees it");
 }
 

@@ -43,6 +43,14 @@ std::optional<int64_t> only_bar_in(std::string_view text, const StepRange& range
   return found.size() == 1 ? std::optional(*found.begin()) : std::nullopt;
 }
 
+// Of the last run that began before: one may have begun with more than memory held.
+std::optional<int64_t> batch_before(std::string_view text, std::size_t summary) {
+  constexpr std::string_view name =
+      "Total train batch size (w. parallel, distributed & accumulation) = ";
+  const std::size_t last = text.substr(0, summary).rfind(name);
+  return grouped_behind(last == text.npos ? text : text.substr(last), name);
+}
+
 // "0:36:58.55"
 std::optional<double> clock_s(std::string_view text) {
   double seconds = 0;
@@ -98,11 +106,11 @@ std::optional<StepRange> steps_between(double runtime_s, double steps_per_s) {
                    static_cast<int64_t>(middle), static_cast<int64_t>(most)};
 }
 
-TrainerFacts trainer_facts_in(std::string_view text, double runtime_s, double steps_per_s) {
+TrainerFacts trainer_facts_in(std::string_view text, std::string_view summary, double runtime_s,
+                              double steps_per_s) {
   TrainerFacts facts;
   facts.done = grouped_behind(text, "TrainOutput(global_step=");
-  facts.global_batch =
-      grouped_behind(text, "Total train batch size (w. parallel, distributed & accumulation) = ");
+  facts.global_batch = batch_before(text, static_cast<std::size_t>(summary.data() - text.data()));
   const auto range = steps_between(runtime_s, steps_per_s);
   if (!range) return facts;
   const auto fits = [&](const std::optional<int64_t>& steps) {

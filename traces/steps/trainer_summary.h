@@ -18,13 +18,15 @@ std::string with_whole_summaries(std::string text);
 // "100.5", or as "0:36:58.55" and "1 day, 0:36:58.55".
 std::optional<double> runtime_s_in(std::string_view line);
 
-// What a whole log says about the steps of the run.
+// What a whole log says about the run of one summary in it.
 struct TrainerFacts {
   std::optional<int64_t> done{};  // what TrainOutput says, which may be fewer than were planned
   std::optional<int64_t> planned{};
   std::optional<int64_t> global_batch{};
 };
-TrainerFacts trainer_facts_in(std::string_view text, double runtime_s, double steps_per_s);
+// The summary is a part of the text.
+TrainerFacts trainer_facts_in(std::string_view text, std::string_view summary, double runtime_s,
+                              double steps_per_s);
 
 // The steps that a runtime and a rounded rate leave open.
 struct StepRange {

@@ -48,7 +48,33 @@ std::optional<int64_t> only_whole(double low, double high) {
   return static_cast<int64_t>(whole);
 }
 
-constexpr double rounded_by = 0.0005;  // DeepSpeed prints three decimals
+constexpr double rounded_by = 0.0005;       // DeepSpeed prints three decimals
+constexpr double largest_difference = 0.1;  // of what the same run says twice, as a part of it
+constexpr const char* two_runs = ": these are two runs, of which each needs a file of its own";
+
+// Of a summary of Hugging Face's Trainer; 0: not said.
+struct SummaryRates {
+  double steps_per_s = 0;
+  double samples_per_s = 0;
+  int64_t batch = 0;
+
+  std::string text() const {
+    return number_text(steps_per_s) + " steps/s and " + number_text(samples_per_s) + " samples/s" +
+           (batch > 0 ? " with batches of " + std::to_string(batch) : "");
+  }
+};
+
+bool are_apart(const SummaryRates& a, const SummaryRates& b) {
+  const auto apart = [](double one, double other, double rounded) {
+    return std::abs(one - other) - 2 * rounded > largest_difference * one;
+  };
+  const auto both = [](auto one, auto other) { return one > 0 && other > 0; };
+  return apart(a.steps_per_s, b.steps_per_s, trainer_rounds_by) ||
+         (both(a.samples_per_s, b.samples_per_s) &&
+          apart(a.samples_per_s, b.samples_per_s, trainer_rounds_by)) ||
+         (both(a.batch, b.batch) &&
+          apart(static_cast<double>(a.batch), static_cast<double>(b.batch), 0));
+}
 
 class TrainingLogReader {
  public:
@@ -63,7 +89,8 @@ class TrainingLogReader {
   std::optional<double> seconds_in(std::string_view line, std::string_view word);
   void add(double seconds, std::optional<int64_t> number, int64_t steps = 1);
   void follow(int64_t number);
-  void check_alike(int64_t number) const;
+  void check_alike(std::optional<int64_t> number) const;
+  void check_alike(const SummaryRates& rates);
   int64_t steps_until(std::optional<int64_t> iteration);
   void close_gaps();
   void tell_pace();
@@ -80,8 +107,9 @@ class TrainingLogReader {
   std::optional<int64_t> last_number_;
   std::optional<int64_t> last_iteration_;
   bool starts_again_ = false;
-  double before_ = 0;               // seconds of the steps that occur again
-  double again_ = 0;                // and what they took then
+  double before_ = 0;  // seconds of the steps that occur again
+  double again_ = 0;   // and what they took then
+  std::optional<SummaryRates> first_rates_;
   int64_t most_between_ = 1;        // steps that one time is the mean of
   std::size_t decimals_ = 0;        // of the last time
   bool is_batch_of_lines_ = false;  // of those with times
@@ -121,14 +149,21 @@ void TrainingLogReader::follow(int64_t number) {
   last_number_ = number;
 }
 
-// Several ranks may print the same, and a run may start again as it was.
-void TrainingLogReader::check_alike(int64_t number) const {
-  constexpr double most_apart = 0.1;
-  if (!starts_again_ || std::abs(again_ - before_) <= most_apart * before_) return;
-  throw InputError(log_.file, "it starts again at step " + std::to_string(*first_number_) +
-                                  ", with other times, and goes on to step " +
-                                  std::to_string(number) +
-                                  ": these are two runs, of which each needs a file of its own");
+// Several ranks may print the same, and a run may start again as it was. Without a number it ends
+// there.
+void TrainingLogReader::check_alike(std::optional<int64_t> number) const {
+  if (!starts_again_ || std::abs(again_ - before_) <= largest_difference * before_) return;
+  throw InputError(
+      log_.file, "it starts again at step " + std::to_string(*first_number_) +
+                     ", with other times" +
+                     (number ? ", and goes on to step " + std::to_string(*number) : "") + two_runs);
+}
+
+void TrainingLogReader::check_alike(const SummaryRates& rates) {
+  if (!first_rates_) first_rates_ = rates;
+  if (are_apart(*first_rates_, rates))
+    throw InputError(log_.file, "it has a summary of " + first_rates_->text() + " and one of " +
+                                    rates.text() + two_runs);
 }
 
 void TrainingLogReader::add(double seconds, std::optional<int64_t> number, int64_t steps) {
@@ -202,7 +237,7 @@ void TrainingLogReader::read_batch(std::string_view line, bool has_time, bool cu
 void TrainingLogReader::read_run(std::string_view line) {
   const double runtime_s = runtime_s_in(line).value_or(0);
   const double steps_per_s = figure_behind(line, form_->time).value_or(0);
-  const TrainerFacts facts = trainer_facts_in(text_, runtime_s, steps_per_s);
+  const TrainerFacts facts = trainer_facts_in(text_, line, runtime_s, steps_per_s);
   const auto range = steps_between(runtime_s, steps_per_s);
   const auto told = facts.done ? facts.done : facts.planned;
   if (!(runtime_s > 0) || (!told && !range) || (told && *told < 1)) return add(-1, std::nullopt);
@@ -214,6 +249,7 @@ void TrainingLogReader::read_run(std::string_view line) {
                          " are taken; lines with \"Total optimization steps\" or global_step say "
                          "how many");
   const auto samples_per_s = figure_behind(line, "train_samples_per_second");
+  check_alike({steps_per_s, samples_per_s.value_or(0), facts.global_batch.value_or(0)});
   if (samples_per_s) run_.stated_samples_per_s = samples_per_s;
   if (!run_.global_batch) run_.global_batch = facts.global_batch;
   if (samples_per_s && !run_.global_batch && steps_per_s > trainer_rounds_by)
@@ -343,6 +379,7 @@ StepRun TrainingLogReader::read() {
     learn_facts(text_);
     LineReader lines(text_);
     for (std::string_view line; lines.next(line);) read_line(line, lines.was_cut_off());
+    check_alike(std::nullopt);
     close_gaps();
     tell_pace();
   }
