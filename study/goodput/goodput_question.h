@@ -44,7 +44,7 @@ struct GoodputQuestion {
   std::optional<double> gpu_hour = {};
   std::optional<PowerUse> power = {};
   std::string step_from = {};             // where the step is simulated; empty: a number
-  bool has_other_samples = false;  // a step, than the experiment's has
+  bool has_other_samples = false;         // a step, than the experiment's has
   std::vector<std::string> assumed = {};  // what the question did not say
 
   int64_t gpus() const { return machine.nodes * machine.gpus_per_node; }
