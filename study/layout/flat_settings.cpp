@@ -12,8 +12,10 @@
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
 #include "sim/core/named.h"
+#include "study/layout/flat_kind.h"
 #include "study/layout/python_settings.h"
 #include "study/layout/setting_text.h"
+#include "study/layout/shell_overrides.h"
 #include "study/layout/shell_script.h"
 #include "study/layout/shell_unread.h"
 #include "study/layout/shell_variables.h"
@@ -25,86 +27,6 @@ namespace {
 constexpr std::size_t most_bytes = 4'000'000;
 constexpr const char* not_run = ", which is not known without running it; write its value there";
 
-// At the beginning of a word, of a text in quotes, or of a list.
-bool has_flags(const std::string& text) {
-  for (std::size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at + 2)) {
-    const bool is_start =
-        at == 0 || std::string(" \t\n\"'(=").find(text[at - 1]) != std::string::npos;
-    const std::size_t next = at + 2;
-    if (is_start && next + 1 < text.size() &&
-        std::isalpha(static_cast<unsigned char>(text[next])) != 0 &&
-        std::isspace(static_cast<unsigned char>(text[next + 1])) == 0)
-      return true;
-  }
-  return false;
-}
-
-// In YAML there may be other flags, in scripts that it holds; and flags may be its names.
-bool has_flags_of_layouts(const std::string& text) {
-  for (const std::string flag : {"--tensor-model-parallel-size", "--pipeline-model-parallel-size",
-                                 "--context-parallel-size", "--micro-batch-size"})
-    if (const std::size_t at = text.find(flag); at != std::string::npos)
-      return text.compare(at + flag.size(), 1, ":") != 0;
-  return false;
-}
-
-bool has_line(const std::string& text, bool (*is_one)(const std::string&)) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
-    if (is_one(trimmed(without_comment(line)))) return true;
-  return false;
-}
-
-// "export NAME=value" or ": ${NAME:=value}" of a script without flags.
-bool is_export(const std::string& line) {
-  return (line.starts_with("export ") || line.starts_with(": \"$") || line.starts_with(": $")) &&
-         line.find('=') != std::string::npos;
-}
-
-// "[parallelism]": a table of TOML.
-bool is_table(const std::string& line) {
-  return line.size() > 2 && line.front() == '[' && line.back() == ']' &&
-         is_setting_name(trimmed(line.substr(1, line.size() - 2)));
-}
-
-// "training.seq_len = 1", where no table is.
-bool is_assignment(const std::string& line) {
-  const std::size_t sign = line.find(" = ");
-  return sign != std::string::npos && is_setting_name(line.substr(0, sign));
-}
-
-// "{model: {...": braces of YAML, whose names need no quotes. JSON has quotes or a comment there.
-bool is_braces_of_yaml(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n", text.find('{') + 1);
-  return first != std::string::npos && std::isalpha(static_cast<unsigned char>(text[first])) != 0;
-}
-
-bool is_named(const std::string& file, std::initializer_list<const char*> endings) {
-  return std::any_of(endings.begin(), endings.end(),
-                     [&](const char* ending) { return file.ends_with(ending); });
-}
-
-// Scripts of a shell may hold some of Python.
-bool is_shell(const std::string& text, const std::string& file) {
-  const bool names_it = text.starts_with("#!") && text.substr(0, text.find('\n')).ends_with("sh");
-  return names_it || is_named(file, {".sh", ".bash", ".slurm", ".sbatch"});
-}
-
-// By the ending of its name where that says it, or by what it begins with or has.
-FlatSettings::Kind kind_of(const std::string& text, const std::string& file,
-                           const std::string& recipe) {
-  using Kind = FlatSettings::Kind;
-  const bool is_yaml = is_named(file, {".yaml", ".yml"}) && !has_flags_of_layouts(text);
-  if (first_of_json(text) == '{')
-    return is_yaml || is_braces_of_yaml(text) ? Kind::yaml : Kind::json;
-  if (recipe.empty() && is_shell(text, file)) return Kind::flags;
-  if (!recipe.empty() || is_python(text)) return Kind::python;
-  if (is_yaml) return Kind::yaml;
-  if (is_named(file, {".toml"}) || has_line(text, is_table)) return Kind::toml;
-  if (has_flags(text) || has_line(text, is_export)) return Kind::flags;
-  return has_line(text, is_assignment) ? Kind::toml : Kind::yaml;
-}
-
 }  // namespace
 
 FlatSettings FlatSettings::read(const std::string& text, const std::string& file,
@@ -115,7 +37,7 @@ FlatSettings FlatSettings::read(const std::string& text, const std::string& file
     throw InputError(file, "expected a configuration of at most " + std::to_string(most_bytes) +
                                " bytes, got " + std::to_string(text.size()));
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) throw InputError(file, "it is empty");
-  settings.kind_ = kind_of(text, file, recipe);
+  settings.kind_ = kind_of_settings(text, file, recipe);
   switch (settings.kind_) {
     case Kind::json:
       settings.read_members(foreign_json(text, file), "");
@@ -151,7 +73,19 @@ void FlatSettings::read_script(const std::string& text) {
   sourced_ = script.sourced;
 }
 
+namespace {
+
+// "micro-batch-size" with dashes, and "parallelism.tensor_parallel_degree" without.
+std::string flag_as_setting(std::string name) {
+  const bool has_dot = name.find('.') != std::string::npos;
+  std::replace(name.begin(), name.end(), has_dot ? '-' : '_', has_dot ? '_' : '-');
+  return name;
+}
+
+}  // namespace
+
 void FlatSettings::read_flags(const std::vector<ShellWord>& words, const ShellScript& script) {
+  is_batch_ = !script.header.empty();
   for (const ShellWord& word : words) words_.push_back(word.text);
   not_known_ = words_not_known(words, script.unset);
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -161,8 +95,7 @@ void FlatSettings::read_flags(const std::vector<ShellWord>& words, const ShellSc
     const std::size_t equals = name.find_first_of("= ");  // or both in quotes: "--size 4"
     std::vector<std::string> all;
     if (equals != std::string::npos) all.push_back(name.substr(equals + 1));
-    name = name.substr(0, equals);
-    std::replace(name.begin(), name.end(), '_', '-');
+    name = flag_as_setting(name.substr(0, equals));
     for (; i + 1 < words.size() && !words[i + 1].text.empty() && !words[i + 1].is_flag(); ++i) {
       if (all.empty() && equals == std::string::npos && words[i + 1].may_differ)
         mark(value, words[i + 1].why);
@@ -174,6 +107,21 @@ void FlatSettings::read_flags(const std::vector<ShellWord>& words, const ShellSc
   }
   for (const auto& [name, value] : script.variables)
     if (std::isupper(static_cast<unsigned char>(name.front())) != 0) set(name, value);
+  if (std::any_of(words.begin(), words.end(),
+                  [](const ShellWord& word) { return is_layout_override(word.text); }))
+    read_overrides(words);
+}
+
+// They change a configuration that stands elsewhere.
+void FlatSettings::read_overrides(const std::vector<ShellWord>& words) {
+  for (const ShellWord& word : words)
+    if (const auto one = override_in(word.text)) {
+      ShellWord value = word;
+      value.text = one->value;
+      set(one->name, value);
+    }
+  const auto base = values_.find("config-name");
+  missing_.insert(base == values_.end() ? "the program's own configuration" : base->second);
 }
 
 void FlatSettings::set(const std::string& name, const ShellWord& word) {
@@ -185,6 +133,16 @@ void FlatSettings::set(const std::string& name, const ShellWord& word) {
 }
 
 namespace {
+
+// "model/llama3" of "model: llama3". Empty: it is the file itself, or what only Hydra takes.
+std::string base_of(const std::string& entry) {
+  if (entry == "_self_" || entry.starts_with("override ") || entry.ends_with(": null")) return "";
+  constexpr std::string_view may_lack = "optional ";
+  std::string base = entry.substr(entry.starts_with(may_lack) ? may_lack.size() : 0);
+  if (const std::size_t sign = base.find(':'); sign != std::string::npos)
+    base = trimmed(base.substr(0, sign)) + "/" + unquoted(base.substr(sign + 1));
+  return base;
+}
 
 // Of tables whose members are those of the whole.
 std::size_t whole_prefix(const std::string& name) {
@@ -201,6 +159,15 @@ void FlatSettings::read_tables(const std::vector<TableSetting>& all) {
   if (kind_ != Kind::yaml) return;
   resolve_references();
   read_arguments();
+  note_bases();
+}
+
+// Files that this one begins with: "defaults: [base, _self_]" of Hydra, "_base_: base.yaml".
+void FlatSettings::note_bases() {
+  const bool has_defaults = find("defaults").value_or("").starts_with("[");
+  for (const char* name : {has_defaults ? "defaults" : "_base_", "_base_"})
+    for (const std::string& entry : list(name).value_or(std::vector<std::string>{}))
+      if (const std::string base = base_of(entry); !base.empty()) missing_.insert(base);
 }
 
 // "MODEL_ARGS:" of Megatron-LM's tests, below which "--micro-batch-size: 1" is the flag.
@@ -317,7 +284,7 @@ void FlatSettings::read_members(const Json& json, const std::string& prefix) {
   for (const auto& [name, value] : json.items()) {
     if (value.is_object())
       read_members(value, prefix + name + ".");
-    else if (!value.is_null())
+    else
       set(prefix + name,
           value.is_string()   ? value.get<std::string>()
           : value.is_number() ? text_of_number(value)
@@ -334,7 +301,12 @@ void FlatSettings::set(const std::string& name, const std::string& value, int li
 
 namespace {
 
+bool is_null(const std::string& value) {
+  return value == "null" || value == "~" || value == "None";
+}
+
 std::string reason_of(Unsure why) {
+  if (why == Unsure::by_slurm) return "is what Slurm gives the job when it runs";
   if (why == Unsure::in_loop) return "changes in a loop";
   if (why == Unsure::by_command) return "is set by a command that would have to be run";
   return "is set below an if";
@@ -343,16 +315,26 @@ std::string reason_of(Unsure why) {
 }  // namespace
 
 std::optional<std::string> FlatSettings::find(const std::string& name) const {
-  const auto found = values_.find(name);
-  if (found == values_.end() || found->second == "null" || found->second == "~" ||
-      found->second == "None")
-    return std::nullopt;
-  if (const auto unsure = unsure_.find(name); unsure != unsure_.end())
-    fail(name, reason_of(unsure->second) +
+  if (!has_any({name})) return std::nullopt;
+  if (const std::string doubt = doubt_on(name); !doubt.empty())
+    fail(name, doubt +
                    ", so that its value is not known; write its value there, or say the layout in "
                    "words");
-  if (unknown_.contains(name)) fail(name, "is \"" + found->second + "\"" + not_run);
-  return found->second;
+  const std::string& value = values_.at(name);
+  if (unknown_.contains(name)) fail(name, "is \"" + value + "\"" + not_run);
+  return value;
+}
+
+std::string FlatSettings::doubt_on(const std::string& name) const {
+  const auto unsure = unsure_.find(name);
+  return unsure == unsure_.end() ? "" : reason_of(unsure->second);
+}
+
+bool FlatSettings::has_any(const std::vector<std::string>& names) const {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const auto found = values_.find(name);
+    return found != values_.end() && !is_null(found->second);
+  });
 }
 
 std::optional<std::vector<std::string>> FlatSettings::list(const std::string& name) const {
@@ -415,8 +397,9 @@ bool FlatSettings::flag(const std::string& name, const std::string& value) const
 
 void FlatSettings::fail(const std::string& name, const std::string& sentence) const {
   const auto line = lines_.find(name);
-  const bool is_flag =
-      kind_ == Kind::flags && std::isupper(static_cast<unsigned char>(name.front())) == 0;
+  const bool is_word = name.find('.') != std::string::npos && !lists_.contains(name);  // of Hydra
+  const bool is_flag = kind_ == Kind::flags && !is_word &&
+                       std::isupper(static_cast<unsigned char>(name.front())) == 0;
   const bool has_line = line != lines_.end() && line->second > 0;
   throw InputError(file_ + (has_line ? ": line " + std::to_string(line->second) : ""),
                    (is_flag ? "--" : "") + name + ": " + sentence);

@@ -33,7 +33,7 @@ class AutomodelReader : public ForeignReader {
     set_shards();
     const AutoNames global = {"step_scheduler.global_batch_size"};
     if (const auto batch = whole(global))
-      layout.micro_batches = quotient(global.front(), *batch, layout.replicas * layout.micro_batch);
+      layout.micro_batches = micro_batches_of(global.front(), *batch);
     note_drains(layout.micro_batches * layout.micro_batch / local);
     if (layout.zero == 3 && layout.micro_batches > 1)
       found_.notes.emplace_back(

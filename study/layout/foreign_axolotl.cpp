@@ -59,16 +59,35 @@ class AxolotlReader : public ForeignReader {
     if (!has_fsdp()) return 0;
     for (const char* name : {"fsdp_config.offload_params", "fsdp_config.fsdp_offload_params"})
       if (flag({name})) refuse({name});
-    const AxolotlNames names = {"fsdp_config.fsdp_sharding_strategy",
-                                "fsdp_config.sharding_strategy", "fsdp"};
-    std::string strategy = settings_.find_any(names).value_or("full_shard");
+    return stage_of_strategies(
+        {"fsdp_config.fsdp_sharding_strategy", "fsdp_config.sharding_strategy", "fsdp"});
+  }
+  // Of a name or a number of PyTorch's, or of a list of `fsdp` with others beside it; all weights
+  // where none says it.
+  int stage_of_strategies(const AxolotlNames& names) {
+    std::optional<int> stage;
+    std::string before;
+    for (const std::string& name : names) {
+      const auto one = stage_of_strategy(name);
+      if (one && stage && *one != *stage)
+        settings_.fail(name, "is " + *settings_.find(name) + ", but " + before + " is " +
+                                 *settings_.find(before));
+      if (one && !stage) before = name;
+      stage = stage ? stage : one;
+    }
+    return stage.value_or(3);
+  }
+  std::optional<int> stage_of_strategy(const std::string& name) {
+    std::string strategy = settings_.find(name).value_or("");
     for (char& c : strategy) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (strategy.find("hybrid") != std::string::npos)
-      settings_.fail(name_of(names),
+    const auto says = [&](const char* word) { return strategy.find(word) != std::string::npos; };
+    if (says("hybrid") || strategy == "4" || strategy == "5")
+      settings_.fail(name,
                      "is hybrid, and how many copies of the shards there are follows from the "
                      "nodes it runs on; say it with dp_replicate_size and dp_shard_size");
-    if (strategy.find("no_shard") != std::string::npos) return 0;
-    return strategy.find("grad_op") != std::string::npos ? 2 : 3;
+    if (says("no_shard") || strategy == "3") return 0;
+    if (says("grad_op") || strategy == "2") return 2;
+    return says("full_shard") || strategy == "1" ? std::optional(3) : std::nullopt;
   }
   // Of a file that lies elsewhere, by its name: "deepspeed_configs/zero3_bf16.json".
   int stage_of_deepspeed(const std::string& name) {
@@ -90,7 +109,7 @@ class AxolotlReader : public ForeignReader {
   bool keeps_weights() {
     const AxolotlNames names = {"fsdp_config.reshard_after_forward",
                                 "fsdp_config.fsdp_reshard_after_forward"};
-    return settings_.find_any(names) && !flag(names);
+    return settings_.has_any(names) && !flag(names);
   }
   // Those of a replica: so many micro-batches, or a batch of all of them.
   void set_batches() {

@@ -101,7 +101,7 @@ class DeepspeedReader : public ForeignReader {
     return {with_dashes, name};
   }
   void read_neox() {
-    if (!settings_.find_any(in_neox("pipe-parallel-size"))) return;
+    if (!settings_.has_any(in_neox("pipe-parallel-size"))) return;
     Layout& layout = found_.layout;
     found_.program = "GPT-NeoX";
     layout.expert = size(in_neox("moe-expert-parallel-size"));

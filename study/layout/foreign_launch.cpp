@@ -2,8 +2,9 @@
 #include "study/layout/foreign_launch.h"
 
 #include <algorithm>
-#include <charconv>
 #include <initializer_list>
+
+#include "study/layout/setting_text.h"
 
 namespace sgdsim {
 namespace {
@@ -43,10 +44,7 @@ bool is_wrapper(LaunchWords::const_iterator word, LaunchWords::const_iterator en
 
 // 0: it is no number, as what only the environment has.
 int64_t count_in(const std::string& text) {
-  int64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stopped, problem] = std::from_chars(text.data(), end, number);
-  return problem == std::errc() && stopped == end && number > 0 ? number : 0;
+  return std::max<int64_t>(0, number_of_text(text).value_or(0));
 }
 
 // "-n 16", "-n16", "--ntasks=16"; 0: it is not there.
@@ -82,12 +80,20 @@ bool starts_script(const LaunchWords& words) {
   return !words.empty() && starts_others(words.front()) && !is_wrapper(words.begin(), words.end());
 }
 
-int64_t processes_of(const ProcessLaunch& launch) {
+// What is said first counts.
+int64_t said_or(int64_t said, int64_t otherwise) {
+  return std::min<int64_t>(1'000'000, said > 0 ? said : otherwise);
+}
+
+int64_t processes_of(const ProcessLaunch& launch, const SlurmCounts& job) {
   const LaunchWords& options = launch.options;
   if (launch.name != "srun") return option_of(options, {"-np", "--np", "-n", "--n"});
   if (const int64_t tasks = option_of(options, {"-n", "--ntasks"}); tasks > 0) return tasks;
-  const int64_t nodes = std::min<int64_t>(1'000'000, option_of(options, {"-N", "--nodes"}));
-  return nodes * std::min<int64_t>(1'000'000, option_of(options, {"--ntasks-per-node"}));
+  const int64_t nodes = option_of(options, {"-N", "--nodes"});
+  const int64_t of_node = option_of(options, {"--ntasks-per-node"});
+  const int64_t all = said_or(nodes, job.nodes) * said_or(of_node, job.tasks_of_node);
+  const bool is_of_job = nodes == 0 && of_node == 0 && job.tasks > 0;
+  return is_of_job || all == 0 ? job.tasks : all;
 }
 
 // "train.sh" of "bash -x train.sh", of "./train.sh", and behind options of torchrun.
@@ -119,14 +125,14 @@ bool is_accelerate(const std::vector<std::string>& words) {
                      [](const std::string& word) { return program_name(word) == "accelerate"; });
 }
 
-int64_t processes_launched(const std::vector<std::string>& words) {
+int64_t processes_launched(const std::vector<std::string>& words, const SlurmCounts& job) {
   const ProcessLaunch launch = launch_in(words);
-  return launch.name.empty() || starts_script(launch.started) ? 0 : processes_of(launch);
+  return launch.name.empty() || starts_script(launch.started) ? 0 : processes_of(launch, job);
 }
 
-std::string script_launched(const std::vector<std::string>& words) {
+std::string script_launched(const std::vector<std::string>& words, const SlurmCounts& job) {
   const ProcessLaunch launch = launch_in(words);
-  const bool counts = !launch.name.empty() && processes_of(launch) > 0;
+  const bool counts = !launch.name.empty() && processes_of(launch, job) > 0;
   return counts && starts_script(launch.started) ? script_in(launch.started) : "";
 }
 

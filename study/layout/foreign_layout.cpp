@@ -75,6 +75,11 @@ std::string program_of(const FlatSettings& settings) {
                      "LLaMA-Factory's file has no degree of Megatron's, so that its layout is what "
                      "another file says, of deepspeed or FSDP; give that one, and --sequence, or "
                      "say it in words, as --layout \"dp8 zero3 ga8\"");
+  if (has_any(settings, {"distributed_type", "compute_environment"}))
+    throw InputError(settings.file(),
+                     "a file of accelerate says how weights are shared, and neither batches nor "
+                     "sequences, so that it is no layout by itself; say it in words, as --layout "
+                     "\"dp8 zero3 ga8\", and --sequence");
   if (const std::string script = script_started(settings.words()); !script.empty())
     throw InputError(settings.file(), "it has no flags of a layout, and starts " + script +
                                           ", which is not given: where the flags are there, give "
@@ -105,12 +110,25 @@ ForeignLayout layout_of_tables(const FlatSettings& settings, const GpuCount& gpu
   refuse_unknown(settings);
 }
 
+// Of commands with settings of tables: "model.micro_batch_size=1", "--training.seq_len 4096".
+ForeignLayout layout_of_dotted(const FlatSettings& settings, const GpuCount& gpus,
+                               const Transformer& model) {
+  ForeignLayout unread;
+  check_unread(settings, unread);
+  ForeignLayout found = has_sizes(settings)
+                            ? layout_of_nemo(program_of(settings), settings, gpus, model)
+                            : layout_of_torchtitan(settings, gpus, model);
+  found.notes.insert(found.notes.end(), unread.notes.begin(), unread.notes.end());
+  return found;
+}
+
 ForeignLayout layout_of_flags(const FlatSettings& settings, const GpuCount& gpus,
                               const Transformer& model) {
   if (has_any(settings,
               {"tensor-model-parallel-size", "pipeline-model-parallel-size", "micro-batch-size",
                "context-parallel-size", "expert-model-parallel-size"}))
     return layout_of_megatron(settings, gpus, model);
+  if (has_sizes(settings) || is_titan(settings)) return layout_of_dotted(settings, gpus, model);
   if (has_any(settings, {"TENSOR_MODEL_PARALLEL", "PIPELINE_MODEL_PARALLEL"}))
     return layout_of_mlperf(settings, gpus, model);
   ForeignLayout none;
@@ -169,6 +187,13 @@ void check_others(const FlatSettings& settings, const GpuCount& gpus, const Tran
   }
 }
 
+// Of torchtitan's classes in Python, what they begin with is known.
+void note_missing(const FlatSettings& settings, ForeignLayout& found) {
+  if (found.program == "torchtitan") return;
+  for (const std::string& name : settings.missing())
+    found.notes.push_back("what " + name + " sets is not in the file and not read");
+}
+
 }  // namespace
 
 ForeignLayout foreign_layout(const FlatSettings& settings, const GpuCount& gpus,
@@ -177,6 +202,7 @@ ForeignLayout foreign_layout(const FlatSettings& settings, const GpuCount& gpus,
   check_sizes(found.layout, settings.file());
   check_others(settings, gpus, model, found);
   note_unpriced(settings, model, found);
+  note_missing(settings, found);
   if (settings.end_line() > 0)
     found.notes.push_back("the script ends at line " + std::to_string(settings.end_line()) +
                           ", by exit: what stands behind it is not read");

@@ -24,7 +24,7 @@ class LitgptReader : public ForeignReader {
     layout.micro_batch = whole({"train.micro_batch_size"}, 1, most_micro_batch_size).value_or(1);
     const LitNames global = {"train.global_batch_size"};
     if (const auto batch = whole(global))
-      layout.micro_batches = quotient(global.front(), *batch, layout.replicas * layout.micro_batch);
+      layout.micro_batches = micro_batches_of(global.front(), *batch);
     // Fine-tuning computes layers again, training from the beginning does not.
     if (!is_pretraining_) layout.recompute = Recompute::full;
     found_.sequence = whole({"train.max_seq_length"});

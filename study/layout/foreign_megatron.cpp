@@ -1,5 +1,6 @@
 // Flags of Megatron-LM, and of programs that hand them on: Megatron-DeepSpeed, ms-swift, slime, and
 // sail-sg's schedules without a bubble.
+#include "study/layout/foreign_flags.h"
 #include "study/layout/foreign_launch.h"
 #include "study/layout/foreign_shards.h"
 #include "study/layout/foreign_tuning.h"
@@ -20,6 +21,7 @@ class FlagReader : public MegatronReader {
     is_slime_ = settings_.has("actor-num-gpus-per-node");
     found_.program = is_swift_ ? "ms-swift" : is_slime_ ? "slime" : "Megatron-LM";
     check_unread(settings_, found_);
+    check_flags(settings_, found_);
     refuse({"hierarchical-context-parallel-sizes"});
     set_ranks();
     set_stages();
@@ -40,16 +42,27 @@ class FlagReader : public MegatronReader {
     Layout& layout = found_.layout;
     layout.tensor = size({"tensor-model-parallel-size"});
     layout.pipeline = size({"pipeline-model-parallel-size"});
-    const FlagNames ulysses = {"ds-sequence-parallel-size"};
-    layout.context = size({"context-parallel-size", ulysses.front()});
+    set_context();
     layout.expert = size({"expert-model-parallel-size", "moe-expert-parallel-size"});
     set_expert_parts({"expert-tensor-parallel-size"}, is_swift_ ? 1 : layout.tensor);
     set_dispatch({"moe-token-dispatcher-type"});
     set_predictions({"mtp-num-layers"});
     read_offload(settings_, model_, found_);
-    exchange_context({"cp-comm-type"});
-    if (size(ulysses) > 1) layout.context_by = ContextBy::ulysses;
     layout.chunks = size({"num-virtual-stages-per-pipeline-rank"});
+  }
+  // Either of Megatron-LM's, or of Megatron-DeepSpeed's.
+  void set_context() {
+    Layout& layout = found_.layout;
+    const FlagNames ulysses = {"ds-sequence-parallel-size"};
+    const int64_t sequence = size(ulysses);
+    layout.context = size({"context-parallel-size"});
+    if (sequence > 1 && layout.context > 1)
+      settings_.fail(ulysses.front(),
+                     "is not modelled together with --context-parallel-size; with one of both, "
+                     "the rest can be");
+    layout.context = std::max(layout.context, sequence);
+    exchange_context({"cp-comm-type"});
+    if (sequence > 1) layout.context_by = ContextBy::ulysses;
   }
   void set_stages() {
     // "type:transformer|embedding" of Megatron-DeepSpeed, which counts both ends.
@@ -100,7 +113,7 @@ class FlagReader : public MegatronReader {
   void set_shards() {
     Layout& layout = found_.layout;
     const FlagNames optimizer = {"use-distributed-optimizer"};
-    const bool is_usual = is_slime_ || (is_swift_ && !settings_.find_any(optimizer));
+    const bool is_usual = is_slime_ || (is_swift_ && !settings_.has_any(optimizer));
     layout.zero = is_usual || flag(optimizer) ? 1 : 0;
     if (flag({"use-megatron-fsdp", "use-custom-fsdp"}))
       layout.zero = zero_of_sharding({"data-parallel-sharding-strategy"}, 0);
@@ -120,7 +133,7 @@ class FlagReader : public MegatronReader {
     layout.half_gradients =
         flag({"grad-reduce-in-bf16"}) ||
         (flag({"fp16"}) && !flag({"accumulate-allreduce-grads-in-fp32"}) && layout.zero <= 1);
-    const bool is_whole = settings_.find_any({"lr", "train-iters", "train-samples"}).has_value();
+    const bool is_whole = settings_.has_any({"lr", "train-iters", "train-samples"});
     if (is_whole && !is_swift_ && !is_slime_ && !flag({"bf16"}) && !flag({"fp16"}))
       found_.notes.emplace_back(float32_note);
     note_gathers({"overlap-param-gather"}, flag({"overlap-param-gather"}));
@@ -133,7 +146,7 @@ class FlagReader : public MegatronReader {
     if (flag({"recompute-activations"})) return recompute_some(modules);
     // Until 2022 flags said that whole layers are, and not which part.
     const FlagNames old_method = {"activations-checkpoint-method"};
-    const bool is_old = flag({"checkpoint-activations"}) || settings_.find_any(old_method);
+    const bool is_old = flag({"checkpoint-activations"}) || settings_.has_any(old_method);
     // ms-swift computes scores again where nothing is said; with fused attention there are none.
     const bool is_selective = is_swift_ && found_.layout.keeps_scores;
     recompute(
@@ -147,10 +160,10 @@ class FlagReader : public MegatronReader {
   }
   void set_batches() {
     const FlagNames global = {"global-batch-size"};
-    found_.sequence = whole({"seq-length"});
+    found_.sequence = whole({"seq-length", "encoder-seq-length"});  // the latter of T5 and BERT
     if (is_swift_)
       if (const auto longest = whole({"max-length"})) found_.sequence = longest;
-    batches({"micro-batch-size"}, global, named_gpus());
+    batches({"micro-batch-size"}, global, 0);
     if (flag({"use-dynamic-batch-size"}))
       found_.notes.emplace_back(
           "micro-batches of as many sequences as fit into --max-tokens-per-gpu are not modelled: "
@@ -158,31 +171,10 @@ class FlagReader : public MegatronReader {
           std::to_string(found_.layout.micro_batch));
     if (is_slime_)
       found_.notes.emplace_back("the step is what training takes of it, without rollouts");
-    if (!is_swift_ || settings_.find_any(global)) return;
+    if (!is_swift_ || settings_.has_any(global)) return;
     constexpr int64_t usual_batch = 16;
-    found_.layout.micro_batches =
-        quotient(global.front(), usual_batch, found_.layout.replicas * found_.layout.micro_batch);
+    found_.layout.micro_batches = micro_batches_of(global.front(), usual_batch);
     found_.notes.emplace_back("global_batch_size is not said, and 16 in ms-swift");
-  }
-  // As launchers say it: torchrun, deepspeed, accelerate, slime, the environment of ms-swift, or a
-  // launcher of MPI and Slurm. On one node unless it names more. 0: nobody says.
-  int64_t named_gpus() {
-    if (gpus_.given > 0) return 0;
-    std::vector<std::pair<FlagNames, FlagNames>> all = {
-        {{"nnodes", "num-nodes"}, {"nproc-per-node", "num-gpus"}},
-        {{"actor-num-nodes"}, {"actor-num-gpus-per-node"}}};
-    if (is_swift_) all.push_back({{"NNODES"}, {"NPROC_PER_NODE"}});
-    const auto is_asked = [&](const FlagNames& names) {  // of the environment, or of a program
-      return settings_.find_any(names).value_or("").find_first_of("$`") == 0;
-    };
-    for (const auto& [nodes, per_node] : all) {
-      if (!settings_.find_any(per_node)) continue;
-      return is_asked(nodes) || is_asked(per_node) ? 0 : gpus_in_all(nodes, per_node);
-    }
-    const FlagNames in_all = {"num-processes"};
-    if (is_accelerate(settings_.words()) && settings_.find_any(in_all))
-      return is_asked(in_all) ? 0 : size(in_all);
-    return processes_launched(settings_.words());
   }
 
   bool is_swift_ = false;

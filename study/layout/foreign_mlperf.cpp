@@ -22,15 +22,15 @@ class MlperfReader : public MegatronReader {
     const SettingNames sequence = {"SEQ_PARALLEL"};
     const SettingNames optimizer = {"USE_DIST_OPTIMIZER"};
     layout.sequence_parallel =
-        layout.tensor > 1 && (!settings_.find_any(sequence) || flag(sequence));
-    layout.zero = !settings_.find_any(optimizer) || flag(optimizer) ? 1 : 0;
+        layout.tensor > 1 && (!settings_.has_any(sequence) || flag(sequence));
+    layout.zero = !settings_.has_any(optimizer) || flag(optimizer) ? 1 : 0;
     const SettingNames nodes = {"DGXNNODES"};
     const SettingNames devices = {"DGXNGPU"};
-    if (gpus_.given == 0 && settings_.find_any(nodes) && !settings_.find_any(devices))
+    if (gpus_.given == 0 && settings_.has_any(nodes) && !settings_.has_any(devices))
       settings_.fail("DGXNNODES",
                      "needs DGXNGPU, the GPUs of a node, which config_common.sh may "
                      "say; give --gpus");
-    layout.replicas = replicas(settings_.find_any(nodes) ? gpus_in_all(nodes, devices) : 0);
+    layout.replicas = replicas(settings_.has_any(nodes) ? gpus_in_all(nodes, devices) : 0);
     layout.micro_batch = whole({"MICRO_BATCH_SIZE"}, 1, most_micro_batch_size).value_or(1);
     if (const auto sequences = whole({"MINIBS"}))
       layout.micro_batches = quotient("MINIBS", *sequences, layout.micro_batch);

@@ -37,7 +37,8 @@ class NanotronReader : public ForeignReader {
     if (mode != "all_reduce" && mode != "reduce_scatter")
       settings_.fail(all + "tp_mode", unknown_name("mode", mode, {"all_reduce", "reduce_scatter"}));
     layout.sequence_parallel = layout.tensor > 1 && mode == "reduce_scatter";
-    const std::string engine = lower_of(all + "pp_engine", "1f1b");
+    // Where nothing is said, nanotron ends all forward passes first.
+    const std::string engine = lower_of(all + "pp_engine", "afab");
     if (engine != "1f1b" && engine != "afab")
       settings_.fail(all + "pp_engine", unknown_name("schedule", engine, {"1f1b", "afab"}));
     if (layout.pipeline > 1 && engine == "afab") layout.schedule = PipelineSchedule::gpipe;

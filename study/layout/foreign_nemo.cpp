@@ -46,8 +46,6 @@ class NemoReader : public MegatronReader {
     found_.layout.keeps_scores = writes_scores(settings_);
     set_recompute();
     exchange_context(in_nemo("cp_comm_type"));
-    for (const std::string& name : settings_.missing())
-      found_.notes.push_back("what " + name + " sets is not in the file and not read");
     read_adapters(settings_, is_factory_ ? adapters_of_factory() : adapters_of_nemo(), found_);
     read_offload(settings_, model_, found_);
     if (is_factory_)
@@ -63,8 +61,10 @@ class NemoReader : public MegatronReader {
   }
 
  private:
-  bool says_sequence_parallel() const {
-    return settings_.find_any(in_nemo("sequence_parallel")).has_value();
+  bool says_sequence_parallel() const { return settings_.has_any(in_nemo("sequence_parallel")); }
+  // Names that take the place of others where they are there.
+  NemoNames asked_of(const NemoNames& names, const NemoNames& others) const {
+    return settings_.has_any(names) ? names : others;
   }
   void set_ranks() {
     Layout& layout = found_.layout;
@@ -78,7 +78,7 @@ class NemoReader : public MegatronReader {
     // Tables of Megatron-Bridge's benchmarks have the backend alone, which switches to it there.
     const auto backend = settings_.find("moe_flex_dispatcher_backend");
     if (model_.experts && layout.expert_ranks() > 1 && backend && *backend != "none" &&
-        !settings_.find_any(dispatcher))
+        !settings_.has_any(dispatcher))
       layout.dispatch = Dispatch::node;
     set_predictions(in_nemo("mtp_num_layers"));
     layout.chunks = size(in_nemo("virtual_pipeline_model_parallel_size"));
@@ -95,34 +95,34 @@ class NemoReader : public MegatronReader {
   }
   void set_gradients() {
     Layout& layout = found_.layout;
-    const NemoNames overlap = with(
-        in_ddp("overlap_grad_reduce"),
-        {"model.optim.overlap_grad_sync", "optim.overlap_grad_sync",
-         "comm_overlap.overlap_grad_reduce", "overlap_grad_reduce", "ARGS.overlap_grad_reduce"});
-    const bool says_overlap = settings_.find_any(overlap).has_value();
+    const NemoNames overlap =
+        asked_of({"comm_overlap.overlap_grad_reduce"},
+                 with(in_ddp("overlap_grad_reduce"),
+                      {"model.optim.overlap_grad_sync", "optim.overlap_grad_sync",
+                       "overlap_grad_reduce", "ARGS.overlap_grad_reduce"}));
     const bool overlaps = !is_megatron_ && !is_factory_ && !is_of_mcore();
-    layout.overlaps = layout.zero > 1 || (says_overlap ? flag(overlap) : overlaps);
-    const NemoNames gathers = with(
-        {"model.optim.overlap_param_sync", "optim.overlap_param_sync",
-         "comm_overlap.overlap_param_gather", "overlap_param_gather", "ARGS.overlap_param_gather"},
-        in_ddp("overlap_param_gather"));
-    note_gathers(gathers, settings_.find_any(gathers) ? flag(gathers) : !is_megatron_);
-    const std::string precision =
-        settings_.find_any({"trainer.precision", "precision"}).value_or("bf16");
+    layout.overlaps = layout.zero > 1 || (settings_.has_any(overlap) ? flag(overlap) : overlaps);
+    const NemoNames gathers =
+        asked_of({"comm_overlap.overlap_param_gather"},
+                 with({"model.optim.overlap_param_sync", "optim.overlap_param_sync",
+                       "overlap_param_gather", "ARGS.overlap_param_gather"},
+                      in_ddp("overlap_param_gather")));
+    note_gathers(gathers, settings_.has_any(gathers) ? flag(gathers) : !is_megatron_);
+    const std::string precision = first({"trainer.precision", "precision"}).value_or("bf16");
     if (precision == "32" || precision.starts_with("32-") || precision == "fp32")
       found_.notes.emplace_back(float32_note);
     const NemoNames fuses = in_nemo("gradient_accumulation_fusion");
     layout.adds_apart =
-        is_megatron_ && layout.zero <= 1 && settings_.find_any(fuses) && !flag(fuses);
+        is_megatron_ && layout.zero <= 1 && settings_.has_any(fuses) && !flag(fuses);
     const auto gradients =
         settings_.find_any({"model.optim.grad_sync_dtype", "optim.grad_sync_dtype"});
     const NemoNames whole_gradients =
-        with(in_ddp("grad_reduce_in_fp32"),
-             {"mixed_precision.grad_reduce_in_fp32", "plugins.grad_reduce_in_fp32",
-              "trainer.plugins.grad_reduce_in_fp32"});
+        asked_of({"mixed_precision.grad_reduce_in_fp32", "plugins.grad_reduce_in_fp32",
+                  "trainer.plugins.grad_reduce_in_fp32"},
+                 in_ddp("grad_reduce_in_fp32"));
     layout.half_gradients = flag(in_nemo("grad_reduce_in_bf16")) ||
                             (gradients && gradients->find("16") != std::string::npos) ||
-                            (settings_.find_any(whole_gradients) && !flag(whole_gradients));
+                            (settings_.has_any(whole_gradients) && !flag(whole_gradients));
   }
   void set_recompute() {
     refuse(in_nemo("activations_checkpoint_layers_per_pipeline"));
@@ -143,7 +143,7 @@ class NemoReader : public MegatronReader {
                "ARGS.seq_length", "data.seq_length", "model.config.seq_length"});
     const NemoNames nodes = {"trainer.num_nodes", "num_nodes"};
     const NemoNames devices = {"trainer.devices", "devices"};
-    const bool says_gpus = settings_.find_any(nodes) && settings_.find_any(devices);
+    const bool says_gpus = settings_.has_any(nodes) && settings_.has_any(devices);
     batches(
         in_nemo("micro_batch_size"), in_nemo("global_batch_size"),
         says_gpus ? gpus_in_all(nodes, devices) : whole({"num_gpus"}, 1, most_gpus).value_or(0));
@@ -187,9 +187,12 @@ class NemoReader : public MegatronReader {
              with(in_ddp("use_distributed_optimizer"), {"optimizer.use_distributed_optimizer"}));
     // Of NeMo 2: the one of the optimizer replaces the other.
     const NemoNames of_optimizer = {"optim.config.use_distributed_optimizer"};
-    const NemoNames asked = settings_.find_any(of_optimizer) ? of_optimizer : distributed;
-    const bool is_said = settings_.find_any(asked).has_value();
-    layout.zero = is_sharded || flag(asked) || (is_bridge_ && !is_said) ? 1 : 0;
+    const NemoNames asked = asked_of(of_optimizer, distributed);
+    const bool is_said = settings_.has_any(asked);
+    // Megatron-Bridge turns both of its settings on where one is.
+    const bool is_on = std::any_of(asked.begin(), asked.end(),
+                                   [&](const std::string& name) { return flag({name}); });
+    layout.zero = is_sharded || is_on || (is_bridge_ && !is_said) ? 1 : 0;
     const NemoNames fsdp = with(in_nemo("use_megatron_fsdp"),
                                 with(in_ddp("use_megatron_fsdp"), {"dist.use_megatron_fsdp"}));
     // Tables of Megatron-Bridge's benchmarks, which have no strategy, mean all of it.

@@ -9,7 +9,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/product.h"
-#include "study/layout/foreign_launch.h"
+#include "study/layout/foreign_gpus.h"
 #include "study/layout/foreign_layout.h"
 #include "study/layout/foreign_stages.h"
 
@@ -58,8 +58,12 @@ class ForeignReader {
   // The one that is there.
   std::string name_of(const SettingNames& names) const {
     for (const std::string& name : names)
-      if (settings_.find(name)) return name;
+      if (settings_.has_any({name})) return name;
     return names.front();
+  }
+  // Of names for different things, of which the first that is there counts.
+  std::optional<std::string> first(const SettingNames& names) const {
+    return settings_.find(name_of(names));
   }
   int64_t quotient(const std::string& name, int64_t whole, int64_t by) {
     if (whole % by != 0)
@@ -85,25 +89,30 @@ class ForeignReader {
   int64_t replicas(int64_t in_file = 0) {
     check_size();
     const Layout& layout = found_.layout;
-    const int64_t gpus = gpus_.given > 0 ? gpus_.given : in_file > 0 ? in_file : gpus_.usual;
+    const int64_t gpus = gpus_.given > 0 ? gpus_.given : in_file > 0 ? in_file : launched();
     const int64_t of_replica = layout.tensor * layout.pipeline * layout.context;
-    if (gpus == 0)
-      throw InputError(settings_.file(), "it does not say on how many GPUs; give --gpus");
-    const bool is_script = settings_.kind() == FlatSettings::Kind::flags;
-    if (is_script && gpus_.given == 0 && in_file == 0)
-      found_.notes.push_back("GPUs: those of the cluster, " + std::to_string(gpus) + ", because " +
-                             gpus_unsaid() + "; --gpus says how many");
     if (gpus % of_replica != 0)
       throw InputError(settings_.file(), "tp x pp x cp is " + std::to_string(of_replica) +
                                              ", by which " + std::to_string(gpus) +
-                                             " GPUs do not divide");
+                                             " GPUs do not divide" + from_);
     return gpus / of_replica;
   }
-  std::string gpus_unsaid() const {
-    const std::string other = script_launched(settings_.words());
-    if (other.empty()) return "the script names none";
-    return "each process of its launcher runs " + other +
-           ", which is not given and may start several";
+  // Where no settings say it: those of the script's launch, of its job, or of the cluster.
+  int64_t launched() {
+    const bool is_script = settings_.kind() == FlatSettings::Kind::flags;
+    if (const int64_t gpus = is_script ? gpus_of_launch(settings_) : 0; gpus > 0) return gpus;
+    const int64_t of_job = is_script ? gpus_of_job(settings_) : 0;
+    const int64_t gpus = of_job > 0 ? of_job : gpus_.usual;
+    if (gpus == 0)
+      throw InputError(settings_.file(), "it does not say on how many GPUs; give --gpus");
+    const std::string whose = of_job > 0 ? "those of the job, " : "those of the cluster, ";
+    const std::string why =
+        of_job > 0 ? "as its lines of #SBATCH say" : "because " + gpus_unsaid(settings_);
+    if (is_script)
+      found_.notes.push_back("GPUs: " + whose + std::to_string(gpus) + ", " + why +
+                             "; --gpus says how many");
+    from_ = "; they are " + whose + why + ": --gpus N says how many there are";
+    return gpus;
   }
   // Shards times copies of them; of all GPUs where nobody says how many shards.
   int64_t replicas_of_shards(const SettingNames& shards, int64_t copies) {
@@ -117,22 +126,26 @@ class ForeignReader {
                                           " GPUs, but --gpus is " + std::to_string(gpus_.given));
     return layout.replicas;
   }
+  // 0 where the user says how many there are, whatever the file has.
   int64_t gpus_in_all(const SettingNames& nodes, const SettingNames& per_node) {
-    const auto gpus = product_up_to(most_gpus, {size(nodes), size(per_node)});
-    if (!gpus)
-      settings_.fail(name_of(nodes), std::to_string(size(nodes)) + " nodes of " +
-                                         std::to_string(size(per_node)) +
-                                         " GPUs are more than the " + std::to_string(most_gpus) +
-                                         " GPUs that are modelled");
-    return *gpus;
+    return gpus_.given > 0 ? 0 : gpus_of_nodes(settings_, nodes, per_node);
   }
   void batches(const SettingNames& micro, const SettingNames& global, int64_t gpus) {
     Layout& layout = found_.layout;
     layout.replicas = replicas(gpus);
     layout.micro_batch = whole(micro, 1, most_micro_batch_size).value_or(1);
     if (const auto batch = whole(global))
-      layout.micro_batches =
-          quotient(name_of(global), *batch, layout.replicas * layout.micro_batch);
+      layout.micro_batches = micro_batches_of(name_of(global), *batch);
+  }
+  // Of each replica, where a step of all of them has so many sequences.
+  int64_t micro_batches_of(const std::string& name, int64_t batch) {
+    const Layout& layout = found_.layout;
+    const int64_t at_once = layout.replicas * layout.micro_batch;
+    if (batch % at_once != 0 && !from_.empty())
+      settings_.fail(name, "is " + std::to_string(batch) + ", which does not divide by " +
+                               std::to_string(at_once) + ", dp x mbs on " +
+                               std::to_string(layout.gpus()) + " GPUs" + from_);
+    return quotient(name, batch, at_once);
   }
   // Of a program that runs a schedule to its end for each of its batches of a replica.
   void note_drains(int64_t batches) {
@@ -172,6 +185,9 @@ class ForeignReader {
   GpuCount gpus_;
   const Transformer& model_;
   ForeignLayout found_;
+
+ private:
+  std::string from_;  // who says how many GPUs there are, where no one is asked; empty: the file
 };
 
 // Said of files that train in float32, or say nothing of precision where that means it.

@@ -128,6 +128,8 @@ class TorchtitanReader : public ForeignReader {
   void schedule(const TitanNames& names, const std::string& per_stage) {
     Layout& layout = found_.layout;
     if (layout.pipeline == 1) return;
+    refuse_file_of_schedule({"parallelism.pipeline_parallel_schedule_csv",
+                             "experimental.pipeline_parallel_schedule_csv"});
     const std::string name = settings_.find_any(names).value_or("1F1B");
     const auto layers = whole({per_stage});
     if (layers && !split_.stages.empty())
@@ -158,6 +160,12 @@ class TorchtitanReader : public ForeignReader {
                                                   {"1F1B", "GPipe", "Interleaved1F1B",
                                                    "InterleavedZeroBubble", "ZBVZeroBubble"}));
     }
+  }
+  void refuse_file_of_schedule(const TitanNames& names) {
+    if (!settings_.find_any(names).value_or("").empty())
+      settings_.fail(name_of(names),
+                     "is a file with a schedule of its own, which is not modelled; 1F1B, GPipe, "
+                     "Interleaved1F1B and ZBVZeroBubble are");
   }
   // One stage of each rank, or with a schedule that loops as many as there are names for.
   int64_t chunks_of_splits(bool is_looped) {

@@ -13,23 +13,27 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Whether there are adapters: by the name of the method, or by their rank.
+bool is_no_method(const std::string& method) {
+  return method == "none" || method == "full" || method == "false";
+}
+
+// Where a method has its name and is null, there are none, whatever rank is left there.
 bool has_adapters(const FlatSettings& settings, const AdapterNames& names) {
-  bool is_none = false;
   for (const std::string& name : names.methods) {
     const auto value = settings.find(name);
     if (!value) continue;
     const std::string method = lower(*value);
-    is_none = is_none || method == "none" || method == "full" || method == "false";
-    if (is_none) continue;
+    if (is_no_method(method)) return false;
     const bool is_lora = method.find("lora") != std::string::npos || method == "true";
     // A function that does not say which, and a rank that does.
-    const bool is_call = method.find('(') != std::string::npos && settings.find_any(names.ranks);
+    const bool is_call = method.find('(') != std::string::npos && settings.has_any(names.ranks);
     if (method.find("dora") != std::string::npos || (!is_lora && !is_call))
       settings.fail(name, "is not modelled; lora is");
     return true;
   }
-  return !is_none && settings.find_any(names.ranks).has_value();
+  const bool is_null = std::any_of(names.methods.begin(), names.methods.end(),
+                                   [&](const auto& name) { return settings.has(name); });
+  return names.by_rank && !is_null && settings.has_any(names.ranks);
 }
 
 bool has_part(const std::string& module, const std::vector<const char*>& parts) {
@@ -94,7 +98,8 @@ AdapterNames adapters_of_axolotl() {
   return {.methods = {"adapter"},
           .ranks = {"lora_r"},
           .targets = {"lora_target_modules"},
-          .bits = {"load_in_4bit", "load_in_8bit"}};
+          .bits = {"load_in_4bit", "load_in_8bit"},
+          .by_rank = false};
 }
 
 AdapterNames adapters_of_factory() {
@@ -107,7 +112,8 @@ AdapterNames adapters_of_factory() {
 AdapterNames adapters_of_swift() {
   return {.methods = {"train-type", "tuner-type"},
           .ranks = {"lora-rank"},
-          .targets = {"target-modules"}};
+          .targets = {"target-modules"},
+          .by_rank = false};  // "full" where nothing is said, unlike "swift sft"
 }
 
 AdapterNames adapters_of_slime() {

@@ -15,6 +15,7 @@ struct AdapterNames {
   std::vector<std::string> targets;    // matrices that have some
   std::vector<std::string> bits = {};  // of frozen weights
   int64_t usual_rank = 8;              // where nothing is said
+  bool by_rank = true;                 // a rank alone means adapters: no method needs to be said
 };
 AdapterNames adapters_of_nemo();
 AdapterNames adapters_of_axolotl();

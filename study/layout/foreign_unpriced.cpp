@@ -24,8 +24,11 @@ constexpr const char* exposed_tensor =
 constexpr const char* quantized = "is not priced: what is exchanged keeps its bytes";
 constexpr const char* states =
     "is not taken over: states of the optimizer are taken to be those of Adam in float32";
+constexpr const char* stored =
+    "is not taken over: each rank of tp is taken to keep all inputs of layers that are computed "
+    "again, and memory is shown too high";
 
-constexpr std::array<Unpriced, 26> unpriced = {{
+constexpr std::array<Unpriced, 31> unpriced = {{
     {"use_tp_pp_dp_mapping", "", "is not modelled: replicas lie nearer to each other than stages"},
     {"overlap_moe_expert_parallel_comm", "", alone},
     {"moe_a2a_overlap", "", alone},
@@ -41,6 +44,10 @@ constexpr std::array<Unpriced, 26> unpriced = {{
     {"mixed_precision", "fp8", numbers},
     {"mixed_precision", "fp4", numbers},
     {"converters", "fp8", numbers},
+    {"enable_float8_linear", "", numbers},
+    {"fp8_linear", "", numbers},
+    {"distribute_saved_activations", "", stored},
+    {"partition_activations", "", stored},
     {"use_precision_aware_optimizer", "", states},
     {"exp_avg_dtype", "", states},
     {"exp_avg_sq_dtype", "", states},
@@ -48,6 +55,7 @@ constexpr std::array<Unpriced, 26> unpriced = {{
     {"optimizer", "muon", states},
     {"optimizer", "lion", states},
     {"optimizer", "adafactor", states},
+    {"optimizer", "adagrad", states},
     {"optimizer", "8bit", states},
     {"optimizer", "4bit", states},
     {"hybrid_context_parallel", "",
@@ -61,11 +69,17 @@ std::string in_lower(std::string text) {
   return text;
 }
 
-// Variables of scripts have the same names in capitals.
+std::string last_part(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+// Variables of scripts have the same names in capitals. DeepSpeed and torchtitan have a table for
+// the optimizer, with its `type` or `name`.
 std::string last_of(const std::string& name) {
-  std::string last = in_lower(name.substr(name.rfind('.') + 1));
+  std::string last = in_lower(last_part(name));
   std::replace(last.begin(), last.end(), '-', '_');
-  return last;
+  const std::string table = name.substr(0, std::min(name.size(), name.size() - last.size() - 1));
+  const bool is_name = last == "type" || last == "name";
+  return is_name && (last_part(table) == "optimizer" || last_part(table) == "optim") ? "optimizer"
+                                                                                     : last;
 }
 
 bool is_no(const std::string& value) {
@@ -92,6 +106,13 @@ const char* sentence_on(const std::string& name, const std::string& value) {
   return one == unpriced.end() ? nullptr : one->sentence;
 }
 
+// Whether the layout that was read has what the sentence says is missing.
+bool is_met(const char* sentence, const Layout& layout) {
+  if (sentence == alone) return layout.pairs_passes();
+  if (sentence == unshared) return layout.experts == ExpertsUnder::shared;
+  return sentence == stored && (layout.tensor == 1 || layout.sequence_parallel);
+}
+
 // A size of the model as the file has it, which a layout does not say.
 void note_size(const FlatSettings& settings, std::initializer_list<const char*> names, int64_t size,
                ForeignLayout& found) {
@@ -116,8 +137,7 @@ const char* const float32_note =
 void note_unpriced(const FlatSettings& settings, const Transformer& model, ForeignLayout& found) {
   for (const auto& setting : settings.values())
     if (const char* sentence = sentence_on(setting.first, setting.second);
-        sentence != nullptr && !(sentence == alone && found.layout.pairs_passes()) &&
-        !(sentence == unshared && found.layout.experts == ExpertsUnder::shared))
+        sentence != nullptr && !is_met(sentence, found.layout))
       found.notes.push_back(setting.first + " " + sentence);
   note_size(settings,
             {"num-layers", "num_layers", "model.num_layers", "language_model.num_layers",

@@ -18,8 +18,18 @@ bool has_one(const FlatSettings& settings, std::initializer_list<const char*> na
                      [&](const char* name) { return settings.has(name); });
 }
 
+// "model.tensor_model_parallel_size" and "parallelism.tensor_parallel_degree" of a command.
+bool has_dotted_degree(const FlatSettings& settings) {
+  const auto is_degree = [](const auto& one) {
+    return one.first.ends_with("_model_parallel_size") || one.first.starts_with("parallelism.");
+  };
+  const auto& all = settings.values();
+  return std::any_of(all.begin(), all.end(), is_degree);
+}
+
 bool says_degree(const FlatSettings& settings) {
-  return has_one(settings, {"tensor-model-parallel-size", "pipeline-model-parallel-size",
+  return has_dotted_degree(settings) ||
+         has_one(settings, {"tensor-model-parallel-size", "pipeline-model-parallel-size",
                             "context-parallel-size", "expert-model-parallel-size",
                             "moe-expert-parallel-size", "ds-sequence-parallel-size"});
 }
@@ -68,6 +78,13 @@ void check_words(const FlatSettings& settings, ForeignLayout& found) {
 void check_files(const FlatSettings& settings, ForeignLayout& found) {
   const std::string elsewhere = "says the layout in a file of its own; give that file";
   if (settings.has("yaml-cfg")) settings.fail("yaml-cfg", elsewhere);
+  if (settings.has("job.config_file"))
+    settings.fail("job.config_file",
+                  "the rest of the layout is in that file, which is not read; write what the flags "
+                  "change into it and give it, or say the layout in words, as --layout \"tp8 dp4 "
+                  "zero3\"");
+  if (settings.has("config-name") && !says_degree(settings))
+    settings.fail("config-name", elsewhere);
   if (settings.has("config-file")) {
     if (!says_degree(settings)) settings.fail("config-file", elsewhere);
     found.notes.emplace_back("the file of --config-file is not read");

@@ -11,6 +11,7 @@
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
 #include "study/beside.h"
+#include "study/layout/flat_kind.h"
 #include "study/layout/shipped.h"
 #include "study/shipped_inputs.h"
 #include "study/table.h"
@@ -199,7 +200,7 @@ Gpu gpu_in(const Value& value) {
 
 ForeignLayout load_layout(const std::string& text, const std::string& where, const GpuCount& gpus,
                           const Transformer& model) {
-  const bool is_flags = text.starts_with("--");
+  const bool is_flags = text.starts_with("--") || (is_training_command(text) && !is_there(text));
   if (!is_flags && !is_layout_file(text) && text.find(".py:") == std::string::npos)
     return {.program = "", .layout = parse_layout(text, where), .is_text = true};
   // "FILE.py:NAME": a recipe of several.

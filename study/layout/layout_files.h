@@ -19,8 +19,8 @@ Json gpu_json(const std::string& name);  // as the file has it
 // In a case file: a name, a path beside the file, or the object itself.
 Transformer model_in(const Value& value);
 Gpu gpu_in(const Value& value);
-// The short text of a layout, a file of one, or a configuration of a training program, as a file or
-// as its flags (study/layout/foreign_layout.h).
+// The short text of a layout, a file of one, or a configuration of a training program, as a file,
+// as its flags, or as the command with them (study/layout/foreign_layout.h).
 ForeignLayout load_layout(const std::string& text, const std::string& where, const GpuCount& gpus,
                           const Transformer& model);
 

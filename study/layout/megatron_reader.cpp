@@ -14,7 +14,7 @@ void MegatronReader::set_expert_parts(const SettingNames& names, int64_t usual) 
   Layout& layout = found_.layout;
   if (!model_.experts) return;
   layout.expert_tensor = size(names, usual);
-  if (layout.expert_tensor > 1 && !settings_.find_any(names))
+  if (layout.expert_tensor > 1 && !settings_.has_any(names))
     found_.notes.emplace_back("experts are split like other matrices (etp" +
                               std::to_string(layout.expert_tensor) + "), because " + names.front() +
                               " says nothing else");
@@ -68,7 +68,7 @@ void MegatronReader::set_stages_of(const StageNames& names) {
                      "contradicts " + (other.empty() ? end : other) + "; leave one of them out");
     return set_stages_of_text(names, *text);
   }
-  if (!names.chunk_layers.empty() && settings_.find_any(names.chunk_layers)) {
+  if (settings_.has_any(names.chunk_layers)) {
     if (!ends.empty())
       settings_.fail(
           ends, "goes with " + as_said(names.chunks) + ", not with " + as_said(names.chunk_layers));
@@ -91,7 +91,7 @@ void MegatronReader::set_stages_of_text(const StageNames& names, const std::stri
     if (chunks % layout.pipeline != 0)
       settings_.fail(name, "has " + std::to_string(chunks) + " stages, which do not divide by pp" +
                                std::to_string(layout.pipeline));
-    if (settings_.find_any(names.chunks) && of_rank != layout.chunks)
+    if (settings_.has_any(names.chunks) && of_rank != layout.chunks)
       settings_.fail(name, "has " + std::to_string(of_rank) + " stages a rank, but " +
                                name_of(names.chunks) + " is " + std::to_string(layout.chunks));
     layout.chunks = of_rank;

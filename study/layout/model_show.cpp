@@ -359,7 +359,8 @@ Fields model_show_fields(ModelShowWords& words) {
               .needed(),
           {"layout", words.layout,
            "how it is laid out over GPUs, as \"tp8 pp9 vp7 dp4 zero1 sp\", or a file"},
-          Field("sequence", words.sequence, "tokens of a sequence (default: the model's own)")
+          Field("sequence", words.sequence,
+                "tokens of a sequence (default: those of the layout's file, or the model's own)")
               .from(1, most_sequence),
           Field("gpus", words.gpus,
                 "number of GPUs, for layouts of training programs that do not say it")
@@ -373,15 +374,18 @@ ModelShown show_model(const ModelShowWords& words) {
   const Transformer& model = shown.model;
   if (words.memory.empty() && words.reserve != ModelShowWords().reserve)
     throw InputError("--reserve", "is a part of the memory of a GPU: give --memory with it");
-  shown.sequence = words.sequence > 0 ? words.sequence : model.sequence;
-  check_sequence(model, shown.sequence, "--sequence");
-  shown.warnings = notes_on(model, shown.sequence);
-  if (words.layout.empty()) {
+  ForeignLayout found;
+  if (words.layout.empty())
     refuse_idle({{"--gpus", words.gpus > 0}, {"--memory", !words.memory.empty()}},
                 "without --layout");
-    return shown;
-  }
-  ForeignLayout found = load_layout(words.layout, "--layout", {.given = words.gpus}, model);
+  else
+    found = load_layout(words.layout, "--layout", {.given = words.gpus}, model);
+  const bool is_of_file = words.sequence == 0 && found.sequence;
+  const int64_t usual = found.sequence.value_or(model.sequence);
+  shown.sequence = words.sequence > 0 ? words.sequence : usual;
+  check_sequence(model, shown.sequence, is_of_file ? "--layout" : "--sequence");
+  shown.warnings = notes_on(model, shown.sequence);
+  if (words.layout.empty()) return shown;
   shown.layout_notes = std::move(found.notes);
   shown.layout = found.layout;
   check_layout(model, *shown.layout, shown.sequence, "--layout");

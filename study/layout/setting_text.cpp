@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 namespace sgdsim {
 
@@ -41,6 +42,13 @@ bool is_setting_name(const std::string& text) {
 }
 
 bool is_word_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+std::optional<int64_t> number_of_text(const std::string& text) {
+  int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, problem] = std::from_chars(text.data(), end, number);
+  return problem == std::errc() && stopped == end ? std::optional(number) : std::nullopt;
+}
 
 Known opposite_of(Known known) { return known ? Known(!*known) : std::nullopt; }
 

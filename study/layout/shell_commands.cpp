@@ -8,15 +8,17 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "study/layout/shell_overrides.h"
 #include "study/layout/shell_texts.h"
 
 namespace sgdsim {
 namespace {
 
-bool is_flag_word(const ShellWord& word) { return word.is_flag(); }
+// Also "model.micro_batch_size=1" of Hydra.
+bool is_setting(const ShellWord& word) { return word.is_flag() || is_layout_override(word.text); }
 
 bool has_flag(const ShellList& words) {
-  return std::any_of(words.begin(), words.end(), is_flag_word);
+  return std::any_of(words.begin(), words.end(), is_setting);
 }
 
 // "--a_b=1" is "a-b".
@@ -27,8 +29,9 @@ std::string flag_name(const ShellWord& word) {
 }
 
 bool is_layout_flag(const ShellWord& word) {
-  if (!word.is_flag()) return false;
+  if (!word.is_flag()) return is_layout_override(word.text);
   const std::string name = flag_name(word);
+  if (name.starts_with("parallelism.")) return true;  // of torchtitan
   const auto is_it = [&](const char* one) { return name == one; };
   const std::initializer_list<const char*> all = {"tensor-model-parallel-size",
                                                   "pipeline-model-parallel-size",
@@ -132,6 +135,7 @@ std::vector<std::string> step_words(const ShellList& command) {
   bool counts = false;
   for (const ShellWord& word : command) {
     if (word.is_flag()) counts = !is_of_run(flag_name(word));
+    if (is_layout_override(word.text)) counts = true;
     if (counts && !word.text.empty()) words.push_back(word.text);
   }
   return words;

@@ -8,6 +8,7 @@
 #include "study/layout/setting_text.h"
 #include "study/layout/shell_commands.h"
 #include "study/layout/shell_reader.h"
+#include "study/layout/shell_slurm.h"
 #include "study/layout/shell_tests.h"
 #include "study/layout/shell_texts.h"
 
@@ -27,6 +28,7 @@ class Script : public ShellReader {
       : ShellReader(file), are_lines_(may_join_lines(file)) {
     texts_.push_back(shell_tokens(text));
     tokens_ = texts_.back();
+    read_header(text, 1);
     while (!is_end()) list({});
     // Others may call what this file only defines.
     for (auto& one : functions_)
@@ -35,12 +37,14 @@ class Script : public ShellReader {
   }
   ShellScript take() {
     for (const auto& [name, word] : for_programs_) variables_.all.insert({name, word});
+    variables_.all.insert(header_.begin(), header_.end());
     auto all = commands_that_count(words_, assigned_, file_);
     std::erase_if(passed_, [&](const std::string& name) { return variables_.all.contains(name); });
     ShellScript script{std::move(all.front()), {}, std::move(variables_.all), sourced_, passed_};
     script.others.assign(std::make_move_iterator(all.begin() + 1),
                          std::make_move_iterator(all.end()));
     if (exit_ == Mode::skip && is_cut_) script.end_line = exit_line_;
+    script.header = std::move(header_);
     return script;
   }
 
@@ -395,6 +399,7 @@ class Script : public ShellReader {
     words_.resize(begin);
     const Outside before = outside();
     const auto functions = std::exchange(functions_, {});
+    read_header(text.text, text.line);
     run_text(text);
     put_before(words_, begin, launch);
     functions_ = functions;
@@ -415,11 +420,19 @@ class Script : public ShellReader {
     tokens_ = outer;
     at_ = back;
   }
+  // Of a job of Slurm: variables that it sets before the script begins.
+  void read_header(const std::string& text, int line) {
+    const auto header = slurm_variables(text, line);
+    for (const auto& [name, word] : header) put(name, {word}, word.line, false);
+    if (!header.empty()) header_ = header;
+  }
+
   const bool are_lines_;  // of YAML, which may join them
   std::deque<std::vector<ShellToken>> texts_;
   std::map<std::string, Function> functions_;
   std::map<std::string, ShellText> files_;         // that it writes
   std::map<std::string, ShellWord> for_programs_;  // set before a command, for it alone
+  std::map<std::string, ShellWord> header_;
   std::optional<ShellText> piped_;
   int text_depth_ = 0;
   bool has_program_ = false;  // a command that is none of flags alone

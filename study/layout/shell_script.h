@@ -16,7 +16,8 @@ namespace sgdsim {
 enum class Unsure : uint8_t {
   below_test,  // that is not known, so that it may not happen
   in_loop,     // another pass changes it
-  by_command   // that would have to be run
+  by_command,  // that would have to be run
+  by_slurm     // of what Slurm has free
 };
 
 struct ShellWord {
@@ -41,6 +42,8 @@ struct ShellScript {
   std::vector<std::string> sourced = {};  // files that are not read
   std::set<std::string> unset = {};       // variables that it sets only where it does not get to
   int end_line = 0;                       // of an exit in front of commands with flags; 0: none
+  std::map<std::string, ShellWord> header =
+      {};  // what lines of #SBATCH say; nothing: none are there
 };
 
 // InputError names the file.

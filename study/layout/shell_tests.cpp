@@ -3,21 +3,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
 namespace sgdsim {
 namespace {
 
-std::optional<int64_t> number_in(const std::string& text) {
-  int64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stopped, problem] = std::from_chars(text.data(), end, number);
-  return problem == std::errc() && stopped == end ? std::optional(number) : std::nullopt;
-}
-
 Known compared_numbers(const std::string& sign, const std::string& left, const std::string& right) {
-  const auto a = number_in(left);
-  const auto b = number_in(right);
+  const auto a = number_of_text(left);
+  const auto b = number_of_text(right);
   if (!a || !b) return {};
   if (sign == "-eq") return *a == *b;
   if (sign == "-ne") return *a != *b;

@@ -28,6 +28,9 @@ std::string joined(const std::string& path, const std::string& name) {
   return path.empty() ? cut : path + "." + cut;
 }
 
+// Of YAML: what stands elsewhere, and may be several things.
+bool is_merge_key(const std::string& name) { return name == "<<"; }
+
 // What is told and where, for both languages.
 class Tables {
  public:
@@ -43,6 +46,18 @@ class Tables {
     if (all_.size() >= most_settings)
       fail("expected at most " + std::to_string(most_settings) + " settings");
     all_.push_back({name, value, line_, ""});
+  }
+  // A key stands once in its table, or nobody knows which value is meant.
+  void take_key(const std::string& path) {
+    if (path.size() <= longest_name && !keys_.insert(path).second)
+      fail("the key \"" + path + "\" occurs twice in one table");
+  }
+  // Of a table that begins again, as the next of a list does.
+  static void forget_below(const std::string& path, std::set<std::string>& all) {
+    const auto from = all.lower_bound(path + ".");
+    auto to = from;
+    while (to != all.end() && to->starts_with(path + ".")) ++to;
+    all.erase(from, to);
   }
   // A text whose brackets are open goes on in the next lines.
   std::string whole_value(std::string value, std::istringstream& lines) {
@@ -71,6 +86,7 @@ class Tables {
   int number_ = 0;  // of the last line read
   int line_ = 0;    // where what is read now begins
   std::vector<TableSetting> all_;
+  std::set<std::string> keys_;  // that are taken
 
  private:
   // What a value in braces is may be more than text, in YAML.
@@ -106,6 +122,7 @@ class Tables {
     for (pass_blanks(text, at); at < text.size() && text[at] != '}'; pass_blanks(text, at)) {
       const std::string name = unquoted(part(text, at, std::string(1, sign_) + ",}"));
       const bool has_value = at < text.size() && text[at] == sign_;
+      if (has_value && !is_merge_key(name)) take_key(joined(path, name));
       if (has_value) member(text, ++at, joined(path, name), depth);
       if (at < text.size() && text[at] == ',') ++at;
     }
@@ -128,7 +145,7 @@ class Toml final : public Tables {
       line_ = ++number_;
       const std::string bare = trimmed(without_comment(raw));
       if (bare.starts_with('[') && bare.ends_with(']'))
-        table_ = name_of(bare.substr(1, bare.size() - 2));
+        begin_table(name_of(bare.substr(1, bare.size() - 2)));
       else if (const std::size_t sign = bare.find('='); sign != std::string::npos)
         assign(joined(table_, name_of(bare.substr(0, sign))), trimmed(bare.substr(sign + 1)),
                lines);
@@ -142,7 +159,19 @@ class Toml final : public Tables {
     std::erase_if(text, [](char c) { return c == ' ' || c == '\t' || c == '"' || c == '\''; });
     return text;
   }
+  // "[[x]]" is one more of a list, whose tables and keys begin again.
+  void begin_table(const std::string& name) {
+    table_ = name;
+    if (!name.starts_with('[')) {
+      if (!tables_.insert(name).second) fail("the table [" + name + "] occurs twice");
+      return;
+    }
+    const std::string list = name.substr(1, name.size() - 2);
+    for (const std::string& place : {name, list}) forget_below(place, keys_);
+    forget_below(list, tables_);
+  }
   void assign(const std::string& name, const std::string& value, std::istringstream& lines) {
+    take_key(name);
     const std::string quotes = value.substr(0, 3);
     if (quotes == "\"\"\"" || quotes == "'''") return pass_text(value.substr(3), quotes, lines);
     scalar(name, !value.empty() && opens(value.front()) ? whole_value(value, lines) : value);
@@ -159,6 +188,7 @@ class Toml final : public Tables {
   }
 
   std::string table_;
+  std::set<std::string> tables_;  // that have begun
 };
 
 class Yaml final : public Tables {
@@ -176,17 +206,32 @@ class Yaml final : public Tables {
       if (text_below_ && indent > *text_below_) continue;
       text_below_.reset();
       if (bare.starts_with("---"))
-        above_.clear();
+        begin_document();
       else
         node(indent, bare, lines);
     }
+    end_blank();
     return resolved(std::move(all_));
   }
 
  private:
+  void begin_document() {
+    end_blank();
+    above_.clear();
+    keys_.clear();
+  }
+  // Of "name:" with nothing below it.
+  void end_blank() {
+    if (!std::exchange(is_value_next_, false)) return;
+    const int line = std::exchange(line_, line_of_name_);
+    set(path(), "null");
+    line_ = line;
+  }
   void node(std::size_t indent, const std::string& text, std::istringstream& lines) {
+    const bool is_item = text == "-" || text.starts_with("- ");
+    if (is_value_next_ && indent + (is_item ? 1 : 0) <= above_.back().first) end_blank();
     const bool is_value = std::exchange(is_value_next_, false);
-    if (text == "-" || text.starts_with("- ")) return item(indent, text, lines);
+    if (is_item) return item(indent, text, lines);
     const std::size_t names = above_.size();
     pop_above(indent);
     if (text.front() == '{') return scalar(path(), whole_value(text, lines));
@@ -204,8 +249,10 @@ class Yaml final : public Tables {
   void value(std::size_t indent, const std::string& name, std::string value,
              std::istringstream& lines) {
     const std::string whole = joined(path(), name);
+    if (!is_merge_key(name)) take_key(whole);
     value = without_marks(whole, value);
     is_value_next_ = value.empty();
+    line_of_name_ = line_;
     if (value.empty())
       above_.emplace_back(indent, name);
     else if (value.front() == '|' || value.front() == '>')
@@ -220,6 +267,7 @@ class Yaml final : public Tables {
     if (!rest.empty() && opens(rest.front())) rest = whole_value(rest, lines);
     add_item(path(), unquoted(rest));
     above_.emplace_back(indent + 1, "-");
+    forget_below(path(), keys_);
     const bool has_names = rest.find(": ") != std::string::npos || rest.ends_with(':');
     if (has_names && !opens(rest.front())) node(indent + 2, rest, lines);
   }
@@ -299,6 +347,7 @@ class Yaml final : public Tables {
   std::vector<std::pair<std::size_t, std::string>> above_;  // indentation and name
   std::optional<std::size_t> text_below_;                   // a block of text, right of it
   bool is_value_next_ = false;                              // "name:" alone, above its value
+  int line_of_name_ = 0;                                    // and where that is
   std::map<std::string, std::size_t> lists_;
   std::map<std::string, std::string> anchors_;
   int copies_ = 0;
