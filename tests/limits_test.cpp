@@ -60,7 +60,8 @@ TEST_CASE(
 }
 
 TEST_CASE("limits: messages that share ports are counted one by one") {
-  const Words shared = ring + Words{"--option", "ports=shared", "--start", "0us,1us,2us,3us"};
+  const Words shared =
+      ring + Words{"--option", "ports=shared", "--start", "0us,1us,2us,3us", "--path", "events"};
   const Ran ran = run_sgdsim(shared + Words{"--max-events", "5"});
   CHECK(ran.exit_code == 4);
   CHECK(ran.log.starts_with("sgdsim: stopped by --max-events after 5 events, at "));

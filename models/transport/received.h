@@ -14,18 +14,15 @@ class Received {
     if (has_[packet]) return false;
     has_[packet] = true;
     ++count_;
-    while (first_missing_ < has_.size() && has_[first_missing_]) ++first_missing_;
     return true;
   }
   bool has(uint32_t packet) const { return has_[packet]; }
   bool has_all() const { return count_ == has_.size(); }
   uint32_t count() const { return count_; }
-  uint32_t first_missing() const { return first_missing_; }
 
  private:
   std::vector<bool> has_;
   uint32_t count_ = 0;
-  uint32_t first_missing_ = 0;
 };
 
 }  // namespace sgdsim

@@ -67,7 +67,6 @@ class WorkerFactors {
   // The factor of the next layer to be computed; of_iteration() times its own draw, if there is
   // one.
   double next_layer();
-  bool varies_by_layer() const { return per_layer_; }
 
  private:
   Random random_;
