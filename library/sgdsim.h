@@ -81,12 +81,16 @@ SGDSIM_EXPORT const char* sgdsim_version(void);
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace sgdsim {
 
+// `json` is what there is of the answer: of some failures, and of verdicts; else "".
 struct Error : std::runtime_error {
-  Error(int its_code, const std::string& sentence) : std::runtime_error(sentence), code(its_code) {}
+  Error(int its_code, const std::string& sentence, std::string its_json = "")
+      : std::runtime_error(sentence), code(its_code), json(std::move(its_json)) {}
   int code;
+  std::string json;
 };
 
 // The answer as JSON text. Throws Error.
@@ -95,9 +99,9 @@ inline std::string ask(const std::string& command, const std::string& fields) {
   const int code =
       sgdsim_ask(command.c_str(), fields.data(), fields.size(), nullptr, nullptr, &answer);
   const std::unique_ptr<sgdsim_answer, void (*)(sgdsim_answer*)> owner(answer, sgdsim_free);
-  if (code != 0) throw Error(code, sgdsim_error(answer));
   size_t size = 0;
   const char* text = sgdsim_json(answer, &size);
+  if (code != 0) throw Error(code, sgdsim_error(answer), {text, size});
   return {text, size};
 }
 
@@ -108,11 +112,19 @@ inline std::string ask(const std::string& command, const std::string& fields) {
 
 namespace sgdsim {
 
-// {"ask": "collective", "algorithm": "ring", ...}: the question names its command.
+// {"ask": "collective", "algorithm": "ring", ...}: the question names its command. Throws Error.
 inline nlohmann::ordered_json answer(nlohmann::ordered_json question) {
-  const std::string command = question.at("ask").get<std::string>();
+  if (!question.is_object() || !question.contains("ask") || !question["ask"].is_string())
+    throw Error(2, R"(expected a question: an object with a text "ask", the name of its command)");
+  const std::string command = question["ask"].get<std::string>();
   question.erase("ask");
-  return nlohmann::ordered_json::parse(ask(command, question.dump()));
+  std::string fields;
+  try {
+    fields = question.dump();
+  } catch (const nlohmann::ordered_json::exception& wrong) {  // a text that is no UTF-8
+    throw Error(2, command + ": " + wrong.what());
+  }
+  return nlohmann::ordered_json::parse(ask(command, fields));
 }
 
 }  // namespace sgdsim

@@ -35,6 +35,10 @@ ${CC:-cc} -std=c99 -D_GNU_SOURCE -Wall -Wextra -Werror -frounding-math "$source/
   -L "$folder" -lsgdsim -lpthread -lm -o "$work/host"
 LD_LIBRARY_PATH="$folder" "$work/host" || fail "library_host.c ends with $?"
 
+${CXX:-c++} -std=c++17 -Wall -Wextra -Werror "$source/tests/library/errors.cpp" -I "$work/prefix/include" -L "$folder" \
+  -lsgdsim -o "$work/errors"
+LD_LIBRARY_PATH="$folder" "$work/errors" || fail "library/errors.cpp ends with $?"
+
 if command -v python3 >/dev/null; then
   found=$(cd / && PYTHONPATH="$work/prefix/lib/python3/dist-packages" python3 -c \
     "import sgdsim; print(sgdsim.collective('ring', ranks=16, bytes='64 MiB', cluster='10gbe_16').time)")

@@ -1,9 +1,11 @@
 """What goes wrong, and what is ended: mistakes, folders, forks, Ctrl-C.   python_mistakes_test.py SOURCE PROGRAM LIBRARY"""
 
+import copy
 import ctypes
 import json
 import os
 import pathlib
+import pickle
 import resource
 import shutil
 import signal
@@ -65,6 +67,29 @@ class Mistakes(unittest.TestCase):
             self.assertIn(field, error.field)
             self.assertIn(words, error.sentence)
             self.assertIn(error.sentence, str(error))
+
+    def test_exceptions_are_copied_with_all_members(self):
+        with self.assertRaises(sgdsim.InputError) as of_input:
+            sgdsim.collective("ring", bytes="one", cluster="10gbe_16")
+        rows = [of_input.exception, sgdsim.Error(4, "too many events", sgdsim.run(K80)),
+                sgdsim.Interrupted("interrupted", sgdsim.run(K80))]
+        for error in rows:
+            for again in (copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))):
+                other = again(error)
+                self.assertIs(type(other), type(error))
+                self.assertEqual((str(other), other.args, vars(other)), (str(error), error.args, vars(error)))
+
+    def test_some_points_of_axes_without_an_answer_are_a_warning(self):
+        fields = dict(step="8 s", steps=100, nodes=4, failures="rsc1_a100", runs=10, axis=["save.stall=10 s,1000000 h"])
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            points = sgdsim.goodput(**fields)
+        self.assertEqual(["error" in point for point in points], [False, True])
+        self.assertIn("1 of 2 points failed; the first: ", str(told[-1].message))
+        self.assertEqual(told[-1].filename, __file__)
+        with self.assertRaises(sgdsim.Error) as failed:
+            sgdsim.ask("goodput", **fields)
+        self.assertEqual((failed.exception.code, failed.exception.answer), (1, points))
 
     def test_functions_that_raise(self):
         def angry(done, total):

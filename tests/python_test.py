@@ -50,6 +50,24 @@ class Module(unittest.TestCase):
                          line("goodput", "--step", "8 s", "--steps", "100", "--nodes", "4", "--failures", "rsc1_a100",
                               "--runs", "10", "--set", "save.stall=10 s", "--format", "json"))
 
+    def test_members_are_set_and_deleted(self):
+        experiment = sgdsim.run(K80).inputs
+        experiment.cluster.nodes = 4
+        self.assertEqual(experiment["cluster"]["nodes"], 4)
+        self.assertEqual(sgdsim.run(experiment).workers, sgdsim.run(K80, set={"cluster.nodes": 4}).workers)
+        experiment.description = "four"  # a new one
+        self.assertEqual(experiment["description"], "four")
+        del experiment.description
+        self.assertNotIn("description", experiment)
+        ring = sgdsim.collective("ring", bytes="1 MiB", cluster="10gbe_16")
+        ring.time_us = 3
+        self.assertEqual(ring.time, 3e-6)
+        for change in (lambda: setattr(ring, "time", 3), lambda: delattr(ring, "time")):
+            with self.assertRaisesRegex(AttributeError, "change time_us"):
+                change()
+        with self.assertRaisesRegex(AttributeError, "no member nothing"):
+            del ring.nothing
+
     def test_recorded_steps(self):
         slow, usual = "tests/data/slow_host.json.gz", "tests/data/usual_host.json.gz"
         self.assertEqual(sgdsim.diagnose(slow, layers=32),

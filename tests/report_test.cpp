@@ -183,7 +183,19 @@ TEST_CASE("report: whole numbers that a browser cannot hold stay exact") {
   for (const auto& row : rows) {
     INFO(row.reason);
     CHECK(for_page(row.value) == row.shown);
+    CHECK(has_large_wholes(row.value) == (row.value != row.shown));
   }
+  // The page is told where they are, so that it can save and set them as numbers.
+  const Ran ran = run_sgdsim(
+      {"sweep", experiment, "--axis", "seed=9007199254740992,9007199254740993", "--quiet"});
+  const Temporary points(Temporary::Kind::file, ran.out);
+  const Json table = data_in(page_of({points.name()}))["tables"][0];
+  for (const Json& column : table["columns"])
+    CHECK(column.value("large_wholes", false) == (column["key"] == "seed"));
+  const Temporary result(
+      Temporary::Kind::file,
+      run_sgdsim({"run", experiment, "--set", "seed=9007199254740993", "--format", "json"}).out);
+  CHECK(data_in(page_of({result.name()}))["documents"][0]["large_wholes"] == true);
 }
 
 // The text of a point that no other has.
@@ -251,6 +263,67 @@ TEST_CASE("report: what an interrupted sweep left, and shards") {
   for (const Json& column : joined["tables"][0]["columns"])
     if (column["key"] == "point")
       CHECK(column_values(joined["tables"][0], column) == std::vector<Json>{0, 1, 2});
+}
+
+TEST_CASE("report: warnings of all points, each once") {
+  std::string text;
+  for (int i = 0; i < 12; ++i) {
+    Json point = Json::parse(point_line(i, 12));
+    point["warnings"] = {"of all", "of " + std::to_string(10 + i)};
+    text += point.dump() + "\n";
+  }
+  const Temporary file(Temporary::Kind::file, text);
+  const Json warnings = data_in(page_of({file.name()}))["tables"][0]["warnings"];
+  CHECK(warnings["texts"].size() == 10);
+  CHECK(warnings["texts"][0] == "of 10");
+  CHECK(warnings["more"] == 3);
+}
+
+TEST_CASE("report: --axis and --set go with what the points are of") {
+  const std::vector<std::string> sweep = {"sweep", experiment, "--axis", "cluster.nodes=2,4",
+                                          "--quiet"};
+  std::vector<std::string> with_methods = sweep;
+  with_methods.insert(with_methods.end(), {"--method", "one: strategy=ddp"});
+  const Temporary points(Temporary::Kind::file, run_sgdsim(sweep).out);
+  const Temporary methods(Temporary::Kind::file, run_sgdsim(with_methods).out);
+  const struct {
+    const char* reason;
+    std::vector<std::string> words;
+    const char* said;
+    bool advises_settings;
+  } rows[] = {
+      {"axes of nothing",
+       {points.name(), "--axis", "cluster.nodes=2,4"},
+       "--axis and --set go with the experiment or sweep file",
+       false},
+      {"settings of nothing",
+       {points.name(), "--set", "iterations=2"},
+       "--axis and --set go with the experiment or sweep file",
+       false},
+      {"settings of an experiment without axes",
+       {points.name(), experiment, "--set", "iterations=2"},
+       "--axis and --set go with the experiment or sweep file",
+       false},
+      {"other axes",
+       {points.name(), experiment, "--axis", "cluster.nodes=2,8"},
+       "asks for other points than those of",
+       true},
+      {"methods",
+       {methods.name(), experiment, "--axis", "cluster.nodes=2,4"},
+       "a sweep with --method",
+       false},
+  };
+  for (const auto& row : rows) {
+    INFO(row.reason);
+    std::vector<std::string> words = {"report"};
+    words.insert(words.end(), row.words.begin(), row.words.end());
+    const Ran ran = run_sgdsim(words);
+    INFO(ran.log);
+    CHECK(ran.exit_code == 2);
+    CHECK(ran.out.empty());
+    CHECK(ran.log.find(row.said) != std::string::npos);
+    CHECK((ran.log.find("give --set and --axis") != std::string::npos) == row.advises_settings);
+  }
 }
 
 TEST_CASE("report: what is refused, and how") {

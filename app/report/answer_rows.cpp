@@ -37,6 +37,13 @@ void set_members(ReportColumns& columns, std::size_t row, const Json& object,
   }
 }
 
+void set_warnings(AnswerRows& rows, std::size_t row, const Json& answer) {
+  const auto warnings = answer.find("warnings");
+  if (warnings == answer.end() || warnings->empty()) return;
+  rows.columns.set(Role::note, "warnings", row, joined(*warnings));
+  for (const Json& warning : *warnings) rows.warnings.insert(warning.get<std::string>());
+}
+
 void set_outcome(AnswerRows& rows, std::size_t row, const Json& answer) {
   set_members(rows.columns, row, answer, "",
               {"schema", "sweep", "of", "axes", "id", "inputs", "critical", "tool", "name"});
@@ -44,8 +51,7 @@ void set_outcome(AnswerRows& rows, std::size_t row, const Json& answer) {
   const std::string id = has_id ? answer["id"].get<std::string>() : "";
   const std::size_t digits = id.starts_with("sha256:") ? 7 : 0;
   rows.columns.set(Role::note, "id", row, id.substr(digits, shown_id));
-  if (answer.contains("warnings") && !answer["warnings"].empty())
-    rows.columns.set(Role::note, "warnings", row, joined(answer["warnings"]));
+  set_warnings(rows, row, answer);
   const bool is_failed = answer.contains("error") || answer.contains("why_not");
   rows.failed += is_failed ? 1 : 0;
   if (is_failed || !answer.contains("axes")) return;
@@ -102,9 +108,7 @@ AnswerRows axis_rows(const std::vector<Json>& lines, const char* what, const Sho
     rows.failed += answer == nullptr ? 1 : 0;
     set_members(rows.columns, row, answer == nullptr ? line : *answer, "",
                 {"schema", "axes", "answer", "name", "question"});
-    if (answer != nullptr && line["answer"].contains("warnings") &&
-        !line["answer"]["warnings"].empty())
-      rows.columns.set(Role::note, "warnings", row, joined(line["answer"]["warnings"]));
+    if (answer != nullptr) set_warnings(rows, row, line["answer"]);
   }
   if (rows.failed > 0)
     rows.notes.push_back(std::to_string(rows.failed) + " points have no " + what);
@@ -202,7 +206,8 @@ AnswerRows learn_rows(const std::vector<Json>& lines) {
       for (const auto& [field, value] : line["axes"].items())
         rows.columns.set(Role::axis, field, row, value);
       rows.columns.set(Role::axis, "method", row, method);
-      set_members(rows.columns, row++, learned, "", {"ladder", "log_hash", "absent"});
+      set_members(rows.columns, row, learned, "", {"ladder", "log_hash", "absent"});
+      set_warnings(rows, row++, learned);
     }
   }
   if (rows.failed > 0) rows.notes.push_back(std::to_string(rows.failed) + " points have no answer");

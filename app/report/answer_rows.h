@@ -2,6 +2,7 @@
 // out.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct AnswerRows {
   Json first, last;    // of those with a result the first and the last: {id, axes}; or null
   std::vector<std::string> files;
   std::vector<std::string> notes;
+  std::set<std::string> warnings;  // of all rows, each once
 };
 
 // The points of sweeps, from one file or several, as they are read.

@@ -54,6 +54,7 @@ void ReportColumns::set(Role role, const std::string& key, std::size_t row, cons
   rows_ = std::max(rows_, row + 1);
   if (column.values.size() <= row) column.values.resize(row + 1);
   column.values[row] = for_page(value);
+  column.has_large_wholes = column.has_large_wholes || has_large_wholes(value);
 }
 
 void ReportColumns::reorder(const std::vector<std::size_t>& order) {
@@ -104,6 +105,7 @@ Json ReportColumns::json(const std::vector<std::string>& left_out) const {
     std::vector<Json> values = column.values;
     values.resize(rows_);
     Json entry = {{"key", column.key}, {"role", word_of(column.role)}};
+    if (column.has_large_wholes) entry["large_wholes"] = true;
     const auto same = std::find_if(said.begin(), said.end(),
                                    [&](const auto& other) { return other.second == values; });
     if (std::all_of(values.begin(), values.end(),

@@ -36,6 +36,7 @@ class ReportColumns {
     Role role = Role::figure;
     std::string key;
     std::vector<Json> values;  // null where a row has none
+    bool has_large_wholes = false;
   };
 
   std::vector<Column> columns_;

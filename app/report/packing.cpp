@@ -1,6 +1,7 @@
 // Escaping, deflating, base64.
 #include "app/report/packing.h"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <zlib.h>
@@ -44,6 +45,12 @@ Json for_page(const Json& json) {
   else
     for (const auto& [name, member] : json.items()) copy[name] = for_page(member);
   return copy;
+}
+
+bool has_large_wholes(const Json& json) {
+  if (json.is_binary()) return has_large_wholes(unpacked(json));
+  if (!json.is_structured()) return is_too_large(json);
+  return std::any_of(json.begin(), json.end(), has_large_wholes);
 }
 
 std::string script_text(const Json& json) {

@@ -14,6 +14,10 @@ namespace sgdsim {
 // With whole numbers that a double cannot hold as texts.
 Json for_page(const Json& json);
 
+// Whether it has such numbers: the page says so beside them, and writes their texts as numbers
+// where it gives JSON again.
+bool has_large_wholes(const Json& json);
+
 // JSON text for the inside of a <script>: ASCII, and without "<", "&" and ">".
 std::string script_text(const Json& json);
 

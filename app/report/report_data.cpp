@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "app/report/answer_file.h"
 #include "app/report/answer_rows.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::size_t most_report_B = 14'500'000;
 constexpr std::size_t most_whole_results = 12;
+constexpr std::size_t most_warnings = 10;
 constexpr char data_mark[] = "/* data */";
 
 using AnswerKind = AnswerFile::Kind;
@@ -45,6 +47,14 @@ struct ReportTable {
   Json commands;  // null if none can be named
 };
 
+// The first of them, and how many more there are: a hundred thousand points may each have another.
+Json warnings_json(const std::set<std::string>& warnings) {
+  Json texts = Json::array();
+  for (const std::string& warning : warnings)
+    if (texts.size() < most_warnings) texts.push_back(warning);
+  return {{"texts", texts}, {"more", warnings.size() - texts.size()}};
+}
+
 Json table_json(const ReportTable& table, const std::vector<std::string>& left_out) {
   Json json = {{"kind", table.kind},
                {"files", table.rows.files},
@@ -55,29 +65,52 @@ Json table_json(const ReportTable& table, const std::vector<std::string>& left_o
                {"comparing", comparing(table.rows.columns)},
                {"left_out", left_out}};
   if (table.kind == "points") json["of"] = table.rows.of;
+  if (!table.rows.warnings.empty()) json["warnings"] = warnings_json(table.rows.warnings);
   if (!table.commands.is_null()) json["commands"] = table.commands;
   return json;
 }
 
-// Names the commands of points whose sweep was given, too.
+// Why a file that was asked gives no points of these tables, and what helps.
+[[noreturn]] void refuse_asked(const std::string& file, const std::vector<ReportTable>& tables) {
+  const AnswerRows& rows = tables.front().rows;
+  const std::vector<std::string> axes = rows.columns.keys(ReportColumns::Role::axis);
+  const bool has_methods = std::find(axes.begin(), axes.end(), "method") != axes.end();
+  throw InputError(
+      file, "asks for other points than those of " + rows.files.front() +
+                (has_methods ? "; those are of a sweep with --method, whose commands a report "
+                               "cannot name: leave " +
+                                   file + " out"
+                             : "; give --set and --axis as they were given to sgdsim sweep"));
+}
+
+// Names the commands of the points that a file asks for. InputError if there are none.
+void name_commands_by(const AnswerFile& asked, const ReportRequest& request,
+                      std::vector<ReportTable>& tables) {
+  bool fits = false;
+  for (ReportTable& table : tables)
+    if (const auto commands =
+            reproduction_of(table.rows, {asked.name, request.settings, request.axes})) {
+      table.commands = *commands;
+      fits = true;
+    }
+  if (!fits) refuse_asked(asked.name, tables);
+}
+
+// Names the commands of points whose sweep was given, too. An experiment without axes has no
+// points.
 void name_commands(const ReportRequest& request, const std::vector<AnswerFile>& answers,
                    std::vector<ReportTable>& tables) {
-  if (tables.empty()) return;
-  for (const AnswerFile& answer : answers) {
-    if (answer.kind != AnswerKind::asked) continue;
-    if (!answer.values.front().contains("base") && request.axes.empty()) continue;
-    bool fits = false;
-    for (ReportTable& table : tables)
-      if (const auto commands =
-              reproduction_of(table.rows, {answer.name, request.settings, request.axes})) {
-        table.commands = *commands;
-        fits = true;
-      }
-    if (!fits)
-      throw InputError(answer.name,
-                       "asks for other points than those of " + tables.front().rows.files.front() +
-                           "; give --set and --axis as they were given to sgdsim sweep");
-  }
+  bool is_asked = false;
+  if (!tables.empty())
+    for (const AnswerFile& answer : answers) {
+      if (answer.kind != AnswerKind::asked) continue;
+      if (!answer.values.front().contains("base") && request.axes.empty()) continue;
+      name_commands_by(answer, request, tables);
+      is_asked = true;
+    }
+  if (is_asked || (request.axes.empty() && request.settings.empty())) return;
+  throw InputError(request.axes.empty() ? "--set" : "--axis",
+                   "--axis and --set go with the experiment or sweep file that the points are of");
 }
 
 Gathered results_in(const std::vector<AnswerFile>& answers) {
@@ -121,7 +154,9 @@ std::vector<ReportTable> tables_of(const ReportRequest& request, PointTables& po
 }
 
 Json answer_json(const std::string& file, const std::string& schema, const Json& value) {
-  return {{"file", file}, {"schema", schema}, {"value", packed_text(for_page(value))}};
+  Json answer = {{"file", file}, {"schema", schema}, {"value", packed_text(for_page(value))}};
+  if (has_large_wholes(value)) answer["large_wholes"] = true;
+  return answer;
 }
 
 std::string title_of(const ReportRequest& request) {

@@ -1,5 +1,7 @@
-// The rate between nodes is that of the first pair. So is the one inside a node, but where GPUs are
-// joined one to one: there NCCL's rings and trees use all links of a GPU, not those of a pair.
+// The rate between nodes is that of the slowest hop of rings by all cards: a slow card holds up
+// all, and uplinks are shared by the rings that take them. The one inside a node is that of the
+// first pair, but where GPUs are joined one to one: there NCCL's rings and trees use all links of a
+// GPU.
 #include "models/collective/nccl_box.h"
 
 #include <algorithm>
@@ -100,6 +102,53 @@ Inside inside_of(const Cluster& cluster, int per_node) {
   return {Bandwidth::Bps(1e12 * least), switched};
 }
 
+// Where all nodes are alike, so many of them show what all are.
+int nodes_to_look_at(const Network& network, int nodes) {
+  constexpr int enough = 1 << 14;
+  const bool are_alike =
+      network.ports().empty() &&
+      std::all_of(network.shared_ways().begin(), network.shared_ways().end(),
+                  [](const SharedWays& shared) { return shared.rates.size() == 1; });
+  return are_alike ? std::min(nodes, enough) : nodes;
+}
+
+// Hops of as many rings through all nodes as there are cards, which leave a node by the member that
+// the next one is entered by. The last node may have fewer members.
+template <class F>
+void for_each_hop(const Network& network, int per_node, int rings, const F& f) {
+  const int nodes = (network.workers() + per_node - 1) / per_node;
+  const int looked_at = nodes_to_look_at(network, nodes);
+  for (int node = 0; node < looked_at; ++node)
+    for (int ring = 0; ring < rings; ++ring) {
+      const int member = ring * per_node / rings;
+      const int from = std::min(node * per_node + member, network.workers() - 1);
+      const int to = (node + 1) % nodes * per_node + member;
+      f(from, std::min(to, network.workers() - 1));
+    }
+}
+
+Bandwidth slowest_across(const Network& network, int per_node, int rings) {
+  std::vector<int> loads;
+  for (const SharedWays& shared : network.shared_ways()) {
+    std::vector<int> out(shared.count(network.workers()));
+    std::vector<int> in(out.size());
+    int most = 1;
+    for_each_hop(network, per_node, rings, [&](int from, int to) {
+      if (!shared.carries(from, to)) return;
+      most = std::max({most, ++out[shared.way_out(from, to)], ++in[shared.way_in(to)]});
+    });
+    loads.push_back(most);
+  }
+  if (network.crowding().any()) loads.push_back(1);  // which NCCL's rings are no part of
+  Bandwidth slowest = Bandwidth::Bps(std::numeric_limits<double>::max());
+  for_each_hop(network, per_node, rings, [&](int from, int to) {
+    PairCost cost = network.between(from, to);
+    if (!loads.empty()) cost.per_byte = network.through_ways(cost.per_byte, from, to, loads);
+    slowest = std::min(slowest, rate_of(cost));
+  });
+  return slowest;
+}
+
 void set_constants(NcclBox& box, const NcclConstants& constants) {
   NcclMachine& machine = box.machine;
   machine.generation = constants.generation.value_or(machine.generation);
@@ -145,7 +194,8 @@ NcclBox nccl_box_of(const Cluster& cluster) {
     box.wires.gpu = inside.rate;
     box.machine.switched = inside.switched;
   }
-  if (workers > box.per_node) box.wires.nic = rate_of(cluster.network.between(0, box.per_node));
+  if (workers > box.per_node)
+    box.wires.nic = slowest_across(cluster.network, box.per_node, box.wires.nics);
   return box;
 }
 

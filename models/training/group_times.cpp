@@ -12,14 +12,6 @@
 namespace sgdsim {
 namespace {
 
-// Where the band of a size starts: sizes of one band see one network.
-double band_start(const Network& network, double size_B) {
-  double start = 0;
-  for (const SizeBand& band : network.bands())
-    if (size_B >= band.from_B) start = band.from_B;
-  return start;
-}
-
 PairCost cost_of(double latency_s, double s_per_B) {
   return {Duration::nearest_ps(latency_s * 1e12), PerByte::ps(s_per_B * 1e12), {}};
 }
@@ -33,6 +25,14 @@ CollectiveJob job_of(Operation operation, int64_t members, double bytes) {
 }
 
 }  // namespace
+
+// Sizes of one band see one network.
+double GroupTimes::band_start_B(double message_B) const {
+  double start = 0;
+  for (const SizeBand& band : cluster_->network.bands())
+    if (message_B >= band.from_B) start = band.from_B;
+  return start;
+}
 
 GroupTimes::Edges GroupTimes::find_edges(const RankGroup& group, const Network& network) const {
   const int64_t per_node = cluster_->workers_per_node;
@@ -67,19 +67,6 @@ GroupTimes::Edges GroupTimes::find_edges(const RankGroup& group, const Network& 
     is_first = false;
   });
   return edges;
-}
-
-// Of the whole groups of that kind, the first members.
-template <class F>
-void GroupTimes::for_each_group(const RankGroup& group, const F& f) const {
-  if (group.count > 0) {
-    for (int64_t first = group.from; first < group.from + group.count; ++first) f(first);
-    return;
-  }
-  const int64_t ranks = group.stride * group.size;
-  for (int64_t begin = 0; begin < gpus_; begin += ranks)
-    for (int64_t first = begin; first < begin + group.stride; ++first)
-      if (first + (group.size - 1) * group.stride < gpus_) f(first);
 }
 
 // How many messages each shared way carries at once, where fullest.
@@ -123,7 +110,7 @@ int GroupTimes::most_on_a_way(const RankGroup& group, const SharedWays& shared) 
 
 const GroupTimes::Edges& GroupTimes::edges_of(const RankGroup& group, double message_B) {
   const Network& network = cluster_->network;
-  const double start = network.has_bands() ? band_start(network, message_B) : 0;
+  const double start = band_start_B(message_B);
   const auto key = std::pair(start, group);
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
@@ -213,31 +200,11 @@ double GroupTimes::ring_pass_s(const RankGroup& group, double whole_B) {
                           steps * all_around / real(group.size));
 }
 
-double GroupTimes::direct_s(const RankGroup& group, double sent_B) {
-  const double part_B = sent_B / real(group.size);
-  const Edges& edges = edges_of(group, part_B);
-  const double near = real(edges.crosses ? edges.most_per_node - 1 : group.size - 1);
-  const double far = real(edges.crosses ? group.size - edges.per_node : 0);
-  // NVLink and cards work at the same time.
-  const double inside = near * (edges.inside_latency_s + part_B * edges.inside_s_per_B);
-  const double across = far * (edges.across_latency_s + part_B * edges.across_s_per_B);
-  return cluster_->network.start().s() + std::max(inside, across);
-}
-
 GroupTimes::Busy GroupTimes::busy_in_ring(const RankGroup& group, double sent_B) {
   if (group.size <= 1 || sent_B <= 0) return {};
   const Edges& edges = edges_of(group, sent_B);
   return {edges.has_inside ? sent_B * edges.inside_s_per_B * edges.part_inside() : 0,
           edges.crosses ? sent_B * edges.across_s_per_B / real(edges.per_node) : 0};
-}
-
-GroupTimes::Busy GroupTimes::busy_directly(const RankGroup& group, double sent_B) {
-  if (group.size <= 1 || sent_B <= 0) return {};
-  const double others = real(group.size - 1);
-  const Edges& edges = edges_of(group, sent_B / others);
-  const double far = edges.crosses ? real(group.size - edges.per_node) : 0;
-  return {sent_B * (others - far) / others * edges.inside_s_per_B,
-          sent_B * far / others * edges.across_s_per_B};
 }
 
 // Where all members send in every round, a card carries what its member sends to other nodes, in
@@ -376,7 +343,7 @@ std::vector<GroupTimes::Way> GroupTimes::find_ways(const RankGroup& group, const
 const std::vector<GroupTimes::Way>& GroupTimes::ways_of(const RankGroup& group, double message_B,
                                                         bool goes_around) {
   const Network& network = cluster_->network;
-  const double start = network.has_bands() ? band_start(network, message_B) : 0;
+  const double start = band_start_B(message_B);
   const auto key = std::tuple(start, group, goes_around);
   const auto found = known_ways_.find(key);
   if (found != known_ways_.end()) return found->second;

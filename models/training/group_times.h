@@ -154,6 +154,10 @@ class GroupTimes {
                     double whole_B);
   double ring_pass_s(const RankGroup& group, double whole_B);
   double direct_s(const RankGroup& group, double sent_B);
+  // For each byte of a part that each member sends to each other one, what the fullest of the ways
+  // that nodes share takes.
+  double direct_ways_s_per_B(const RankGroup& group, double part_B);
+  int64_t most_parts_on_a_way(const RankGroup& group, const SharedWays& shared) const;
   Answer answer_like_nccl(Operation operation, const RankGroup& group, double whole_B);
   std::optional<double> two_levels_s(const Algorithm& algorithm, Operation operation,
                                      const RankGroup& group, double whole_B);
@@ -161,6 +165,7 @@ class GroupTimes {
                                    const RankGroup& group, double whole_B);
   double closed_form_s(const Algorithm& algorithm, Operation operation, const RankGroup& group,
                        double whole_B);
+  double band_start_B(double message_B) const;
   Edges find_edges(const RankGroup& group, const Network& network) const;
   const std::vector<Way>& ways_of(const RankGroup& group, double message_B, bool goes_around);
   std::vector<Way> find_ways(const RankGroup& group, const Network& network,
@@ -180,8 +185,22 @@ class GroupTimes {
   std::map<RankGroup, NcclMachine> communicators_;       // of groups
   std::map<std::pair<double, RankGroup>, Edges> known_;  // by band of sizes
   std::map<std::tuple<double, RankGroup, bool>, std::vector<Way>> known_ways_;
+  std::map<std::pair<double, RankGroup>, double> known_direct_ways_;
   // Of closed forms: what was asked, and what takes least.
   std::map<std::tuple<Operation, RankGroup, double>, Answer> answers_;
 };
+
+// Of the whole groups of that kind, the first members.
+template <class F>
+void GroupTimes::for_each_group(const RankGroup& group, const F& f) const {
+  if (group.count > 0) {
+    for (int64_t first = group.from; first < group.from + group.count; ++first) f(first);
+    return;
+  }
+  const int64_t ranks = group.stride * group.size;
+  for (int64_t begin = 0; begin < gpus_; begin += ranks)
+    for (int64_t first = begin; first < begin + group.stride; ++first)
+      if (first + (group.size - 1) * group.stride < gpus_) f(first);
+}
 
 }  // namespace sgdsim

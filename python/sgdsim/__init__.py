@@ -147,6 +147,15 @@ def _ended(reply, answer, level):
     return answer
 
 
+def _first_error(answer, as_columns):
+    """Why the first point that failed did, where the answer says it."""
+    if as_columns:
+        errors = answer.column("error")
+    else:
+        errors = [point.get("error") for point in answer] if isinstance(answer, list) else []
+    return next((f"; the first: {text}" for text in errors if text), "")
+
+
 def _ask(command, fields, base=None, progress=None, as_columns=False, some_may_fail=False, level=3):
     text = _asked(command, fields, base)
     show = None
@@ -167,17 +176,22 @@ def _ask(command, fields, base=None, progress=None, as_columns=False, some_may_f
     if reply.code == 130:
         return _ended(reply, answer, level)
     if reply.code == 1 and some_may_fail and answer is not None:
-        first = next((f"; the first: {text}" for text in answer.column("error") if text), "") if as_columns else ""
-        warnings.warn(reply.error + first, Warning, stacklevel=level)
+        warnings.warn(reply.error + _first_error(answer, as_columns), Warning, stacklevel=level)
         return answer
     if reply.code != 0:
         raise Error(reply.code, reply.error, answer)
     return answer
 
 
+def _ask_along(command, fields, base, progress):
+    """What axis= answers with points, of which some may have no result, as those of a sweep."""
+    return _ask(command, fields, base, progress, some_may_fail=bool(fields.get("axis")), level=4)
+
+
 def ask(command, *, base=None, progress=None, **fields):
     """The answer to any question, by the name of its command. Fields that are None are left out; where a name is a
-    word of Python an underscore may follow: try_="strategy=ddp"."""
+    word of Python an underscore may follow: try_="strategy=ddp". Points that have no result are an Error, whose answer
+    has the others."""
     return _ask(command, fields, base, progress)
 
 
@@ -203,7 +217,7 @@ def advise(file, *, base=None, progress=None, **fields):
 
 def learn(experiment, *, base=None, progress=None, **fields):
     """Small real training in the simulated schedule: time to accuracy."""
-    return _ask("learn", {"experiment": experiment, **fields}, base, progress)
+    return _ask_along("learn", {"experiment": experiment, **fields}, base, progress)
 
 
 def _axis(field, values, base):
@@ -262,7 +276,7 @@ def jobs(jobs, *, base=None, progress=None, **fields):
 
 def layout(model, *, base=None, progress=None, **fields):
     """The fastest parallel layouts of a model that fit, or what layout= costs."""
-    return _ask("layout", {"model": model, **fields}, base, progress)
+    return _ask_along("layout", {"model": model, **fields}, base, progress)
 
 
 def model_show(model, *, base=None, progress=None, **fields):
@@ -278,7 +292,7 @@ def model_laws(model=None, *, base=None, progress=None, **fields):
 
 def goodput(question=None, *, base=None, progress=None, **fields):
     """When a training ends that fails, saves and restarts, and what it costs."""
-    return _ask("goodput", {"question": question, **fields}, base, progress)
+    return _ask_along("goodput", {"question": question, **fields}, base, progress)
 
 
 def fit(file, *, base=None, progress=None, **fields):

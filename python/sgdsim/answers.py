@@ -1,7 +1,21 @@
 """Answers as objects, and what goes wrong as exceptions."""
 
 
-class Error(Exception):
+class _Copied:
+    """An exception that pickle and copy make again with all its members: they would call the class with `args`, the
+    sentence alone."""
+
+    def __reduce__(self):
+        return _made_again, (type(self), self.args, self.__dict__)
+
+
+def _made_again(kind, arguments, members):
+    made = kind.__new__(kind, *arguments)
+    made.__dict__.update(members)
+    return made
+
+
+class Error(_Copied, Exception):
     """A question without an answer. `code` is what the command line would exit with; `answer` what there is."""
 
     def __init__(self, code, sentence, answer=None):
@@ -18,7 +32,7 @@ class InputError(Error):
         self.file, self.field, self.sentence = file, field, sentence or text
 
 
-class Interrupted(KeyboardInterrupt):
+class Interrupted(_Copied, KeyboardInterrupt):
     """Ctrl-C; `answer` has the points of a sweep that were done, or is None."""
 
     def __init__(self, sentence, answer=None):
@@ -64,8 +78,9 @@ def rows_of(answer):
 
 
 class Answer(dict):
-    """The JSON of an answer; members are attributes, too. answer.time_us is a number, answer.time prints itself.
-    Members go before methods of dicts: metrics.update is the time of the update, dict.update(metrics, ...) the method."""
+    """The JSON of an answer; members are attributes, too, to read, to set and to delete. answer.time_us is a number,
+    answer.time prints itself. Members go before methods of dicts: metrics.update is the time of the update,
+    dict.update(metrics, ...) the method."""
 
     def __getattribute__(self, name):
         if name in self:
@@ -78,6 +93,21 @@ class Answer(dict):
 
     def __getattr__(self, name):
         raise AttributeError(f"no member {name}; there are: {', '.join(self)}")
+
+    def __setattr__(self, name, value):
+        self._refuse_time(name)
+        self[name] = value
+
+    def __delattr__(self, name):
+        self._refuse_time(name)
+        if name not in self:
+            self.__getattr__(name)
+        del self[name]
+
+    def _refuse_time(self, name):
+        """The time without a unit is another reading of the member."""
+        if name not in self and name + "_us" in self:
+            raise AttributeError(f"{name} is {name}_us in another form: change {name}_us, a number of microseconds")
 
     def __dir__(self):
         return [*super().__dir__(), *self]

@@ -1,6 +1,7 @@
 // Lists of numbers and of words.
 #include "sim/core/number_list.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <set>
@@ -9,8 +10,9 @@
 
 namespace sgdsim {
 
-std::vector<int> parse_numbers(const std::string& text, int count, const std::string& where,
-                               const std::string& what) {
+std::vector<int> parse_numbers_in_order(const std::string& text, int count,
+                                        const std::string& where, const std::string& what) {
+  std::vector<int> numbers;
   std::set<int> chosen;
   for (const std::string& part : split_list(text)) {
     const std::size_t dash = part.find('-');
@@ -30,12 +32,21 @@ std::vector<int> parse_numbers(const std::string& text, int count, const std::st
     const int last = dash == std::string::npos ? first : number(part.substr(dash + 1));
     if (last < first)
       throw InputError(where, "expected the smaller number first, got \"" + part + "\"");
-    for (int one = first; one <= last; ++one)
+    for (int one = first; one <= last; ++one) {
       if (!chosen.insert(one).second)
         throw InputError(where,
                          what + " " + std::to_string(one) + " is named twice in \"" + text + "\"");
+      numbers.push_back(one);
+    }
   }
-  return {chosen.begin(), chosen.end()};
+  return numbers;
+}
+
+std::vector<int> parse_numbers(const std::string& text, int count, const std::string& where,
+                               const std::string& what) {
+  std::vector<int> numbers = parse_numbers_in_order(text, count, where, what);
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
 }
 
 std::string number_text(const std::vector<int>& numbers) {

@@ -10,7 +10,11 @@ namespace sgdsim {
 std::vector<int> parse_numbers(const std::string& text, int count, const std::string& where,
                                const std::string& what);
 
-// The same text again, of growing numbers.
+// As they are written.
+std::vector<int> parse_numbers_in_order(const std::string& text, int count,
+                                        const std::string& where, const std::string& what);
+
+// The same text again; growing numbers that follow each other are a range.
 std::string number_text(const std::vector<int>& numbers);
 
 // The parts between commas, without blanks before them.

@@ -94,20 +94,58 @@ const WayLoads& PhaseLoads::at(int round) {
   return loads;
 }
 
-WayLoads loads_of(const Network& network, const TreePipeline& pipeline) {
-  if (!network.has_loads()) return {};
-  Counter counter(network);
+namespace {
+
+// Calls f(from, to) for all edges of all teams.
+template <class F>
+void for_each_edge(const TreePipeline& pipeline, int workers, const F& f) {
   const Team& team = pipeline.team;
-  for_each_team(team, network.workers(), [&](int base) {
+  for_each_team(team, workers, [&](int base) {
     const auto worker = [&](int v) { return base + team.member(v) * team.stride; };
     for (const TreeFlow& flow : pipeline.flows)
       for (int v = 0; v < team.size; ++v) {
         const int parent = flow.parents[static_cast<std::size_t>(v)];
-        if (parent < 0) continue;
-        counter.add(worker(flow.to_root ? v : parent), worker(flow.to_root ? parent : v));
+        if (parent >= 0) f(worker(flow.to_root ? v : parent), worker(flow.to_root ? parent : v));
       }
   });
-  return counter.take();
+}
+
+// Of pairs of a way and who uses it, the most users of one way.
+int most_users(std::vector<std::pair<std::size_t, int>>& uses) {
+  std::sort(uses.begin(), uses.end());
+  uses.erase(std::unique(uses.begin(), uses.end()), uses.end());
+  int most = 0;
+  int here = 0;
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    here = i > 0 && uses[i].first == uses[i - 1].first ? here + 1 : 1;
+    most = std::max(most, here);
+  }
+  return most;
+}
+
+}  // namespace
+
+// A port sends one block at a time, and gets one: of the edges of a member one is in use at once.
+WayLoads loads_of(const Network& network, const TreePipeline& pipeline) {
+  WayLoads loads;
+  std::vector<std::pair<std::size_t, int>> uses;
+  for (const SharedWays& shared : network.shared_ways()) {
+    uses.clear();
+    for_each_edge(pipeline, network.workers(), [&](int from, int to) {
+      if (!shared.carries(from, to)) return;
+      uses.emplace_back(2 * shared.way_out(from, to), from);
+      uses.emplace_back(2 * shared.way_in(to) + 1, to);
+    });
+    loads.push_back(most_users(uses));
+  }
+  const Crowding& crowding = network.crowding();
+  if (!crowding.any()) return loads;
+  uses.clear();
+  for_each_edge(pipeline, network.workers(), [&](int from, int to) {
+    if (from / crowding.group != to / crowding.group) uses.emplace_back(0, from);
+  });
+  loads.push_back(most_users(uses));
+  return loads;
 }
 
 WayLoads most_loads(const Network& network, const Program& program) {

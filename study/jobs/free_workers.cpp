@@ -25,7 +25,7 @@ std::vector<int> FreeWorkers::take_servers(const Value& value) {
     return places;
   }
   if (value.json().is_array()) return named(value, std::nullopt);
-  return checked(parse_numbers(value.text(), workers_, value.where(), "worker"), value,
+  return checked(parse_numbers_in_order(value.text(), workers_, value.where(), "worker"), value,
                  std::nullopt);
 }
 
@@ -39,7 +39,8 @@ std::vector<int> FreeWorkers::take(Object& fields, const Random& random,
                           : placement ? placement->text()
                                       : "packed";
   if (!how.empty() && how.front() >= '0' && how.front() <= '9')
-    return checked(parse_numbers(how, workers_, placement->where(), "worker"), *placement, count);
+    return checked(parse_numbers_in_order(how, workers_, placement->where(), "worker"), *placement,
+                   count);
   if (!count && !usual) fields.at("workers");
   const std::size_t size = count ? counted(*count) : fitting(*usual, fields.value());
   return take_by(how, size, placement ? placement->where() : "", random);

@@ -62,6 +62,19 @@ void add_priced(const Experiment& experiment, const StepResult& result,
                      " its exchanges take that time, whatever else is on the wires");
 }
 
+// Workers behind one card take turns there, which servers know on wires only.
+void add_shared_cards(const Experiment& experiment, std::vector<std::string>& warnings) {
+  const Cluster& cluster = experiment.cluster;
+  const bool share = cluster.workers_per_node > cluster.cards_per_node() &&
+                     cluster.workers_per_node < cluster.network.workers();
+  if (experiment.cost.servers() == nullptr || !share || is_on_wires(experiment.fidelity)) return;
+  warnings.push_back("the " + std::to_string(cluster.workers_per_node) +
+                     " workers of a node have a port each here, and share " +
+                     std::to_string(cluster.cards_per_node()) +
+                     (cluster.cards_per_node() == 1 ? " network card" : " network cards") +
+                     ": pushes and pulls take longer; --fidelity flow counts that");
+}
+
 // Formulas that no program reaches.
 void add_notes_of_formula(const Experiment& experiment, std::vector<std::string>& warnings) {
   if (experiment.fidelity != Fidelity::closed_form || !experiment.cost.is_algorithm()) return;
@@ -105,6 +118,7 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
     warnings.insert(warnings.end(), part->begin(), part->end());
   add_stand_ins(experiment, result, warnings);
   add_priced(experiment, result, warnings);
+  add_shared_cards(experiment, warnings);
   add_notes_of_formula(experiment, warnings);
   add_extrapolations(experiment, result, warnings);
   if (result.mean.overlapped > Duration())

@@ -6,17 +6,17 @@ import { bars_svg, light_of, save_buttons } from "../common/save.js";
 import { stacked_bars } from "./bars.js";
 import { value_text } from "./data.js";
 import { comparison_sections, diagnosis_sections } from "./diagnosis.js";
+import { setting_of } from "./exact.js";
 import { fit_sections } from "./fit.js";
 import { goodput_sections } from "./goodput.js";
 import { json_tree, save_button } from "./json_view.js";
 import { batches_sections, learn_sections } from "./learn.js";
-import { setting_of } from "./readout.js";
 import { section, tiles, warning_list } from "./sections.js";
 import { timeline_of_messages, timeline_part } from "./timeline.js";
 import { validation_sections } from "./validation.js";
 
-// `document`: {file, schema, value, id}; `asked`: files of experiments that were given.
-export function document_sections(document, asked, timelines) {
+// `document`: {file, schema, value, id, large_wholes}.
+export function document_sections(document, timelines) {
   const make = {
     "sgdsim/result/1": result_sections, "sgdsim/plan/1": plan_sections, "sgdsim/best/1": best_sections,
     "sgdsim/tune/1": tune_sections, "sgdsim/validation/1": validation_sections, "sgdsim/fit/1": fit_sections,
@@ -24,14 +24,12 @@ export function document_sections(document, asked, timelines) {
     "sgdsim/learn/1": learn_sections, "sgdsim/learn-batches/1": batches_sections, "sgdsim/collective-sweep/1": () => [], "sgdsim/goodput/1": goodput_sections,
     "sgdsim/diagnosis/1": diagnosis_sections, "sgdsim/comparison/1": comparison_sections,
   }[document.schema];
-  return make(document, asked, timelines);
+  return make(document, timelines);
 }
-
-const experiment_word = (asked) => shell_word(asked.find((one) => one.schema !== "sgdsim/sweep/1")?.file ?? "EXPERIMENT");
 
 // ---- a result
 
-function result_sections(document, _asked, timelines) {
+function result_sections(document, timelines) {
   const result = document.value;
   const { metrics } = result;
   const said = [result.strategy && `strategy ${result.strategy}`, result.collective && `over ${result.collective}`, result.workers && `${result.workers} workers`,
@@ -60,7 +58,7 @@ function result_sections(document, _asked, timelines) {
       ...timeline_part(timeline_of_messages(result.messages), "Gradient messages of the last iteration"));
   }
   const again = section(document, "inputs", "Inputs", element("p", {}, "The experiment as it was simulated, complete. Saved, it gives the same result again, with the same id:"),
-    element("div", { class: "row" }, save_button("Save experiment.json", "experiment.json", result.inputs)),
+    element("div", { class: "row" }, save_button("Save experiment.json", "experiment.json", result.inputs, document.large_wholes)),
     command_block("sgdsim run experiment.json --format json"),
     element("p", { class: "small mono muted" }, result.id), json_tree("experiment", result.inputs));
   return [overview, breakdown, lines.length > 0 && section(document, "timeline", "Timeline", ...lines), again].filter(Boolean);
@@ -94,7 +92,7 @@ function busiest_links(result) {
 
 // ---- every strategy
 
-function plan_sections(document, asked) {
+function plan_sections(document) {
   const { plans } = document.value;
   const known = plans.filter((plan) => plan.iteration_us !== undefined)
     .sort((a, b) => (a.is_bound ?? false) - (b.is_bound ?? false) || a.iteration_us - b.iteration_us);
@@ -103,6 +101,7 @@ function plan_sections(document, asked) {
   const parts = [{ key: "rest_us", name: "compute and the rest", colour: "var(--backward)" }, { key: "exposed_us", name: "exposed communication", colour: "var(--exposed)" }];
   const rows = known.map((plan) => ({ label: label(plan), values: { exposed_us: plan.exposed_us ?? 0, rest_us: to_ps(plan.iteration_us - (plan.exposed_us ?? 0)) }, total: plan.iteration_us, command: plan.command }));
   const failed = plans.filter((plan) => plan.iteration_us === undefined);
+  const again = plan_command(plans);
   const chosen = element("div", { class: "readout", role: "status", "aria-live": "polite" });
   const choose = (plan) => chosen.replaceChildren(...plan_readout(plan, clipped(label(plan), 80)));
   if (best) choose(best);
@@ -115,7 +114,24 @@ function plan_sections(document, asked) {
     best && element("p", { class: "small muted no-print" }, "The name of a strategy shows its figures, its command and its messages."), chosen,
     failed.length > 0 && element("div", {}, element("h3", {}, "Without an answer"), element("ul", {}, failed.map((plan) => element("li", {}, `${clipped(label(plan), 80)}: ${clipped(plan.why_not ?? "no reason is given", 400)}`)))),
     warning_list([...new Set(plans.flatMap((plan) => plan.warnings ?? []))]),
-    element("h3", { class: "label" }, "All strategies again"), command_block(`sgdsim plan ${experiment_word(asked)}`))];
+    again && [element("h3", { class: "label" }, "All strategies again"), command_block(again)])];
+}
+
+// The words of a command as they stand there, quoted.
+const words_in = (command) => command.match(/(?:'[^']*'|\\.|[^\s'\\])+/g) ?? [];
+
+// What the commands of all lines begin with is the question: its experiment and settings. Null where it cannot be
+// told: labels of --method do not say what they change, and a single line may have a strategy of its own.
+function plan_command(plans) {
+  const commands = plans.filter((plan) => plan.command && plan.with === undefined).map((plan) => words_in(plan.command));
+  if (commands.length < 2 || plans.some((plan) => plan.method !== undefined)) return null;
+  const differs = commands[0].findIndex((word, at) => commands.some((words) => words[at] !== word));
+  const same = commands[0].slice(0, differs < 0 ? undefined : differs);
+  if (same.at(-1) === "--set") same.pop();
+  if (same[0] !== "sgdsim" || same[1] !== "run" || same.length < 3) return null;
+  const also = [...new Set(plans.map((plan) => plan.with).filter((one) => one !== undefined))].flatMap((one) => ["--also", shell_word(one)]);
+  const around = plans.find((plan) => plan.around)?.around.percent;
+  return ["sgdsim", "plan", ...same.slice(2), ...also, ...(around === undefined ? [] : ["--around", `${around}%`])].join(" ");
 }
 
 // One strategy: figures, the command of its line, when its messages went.
@@ -145,7 +161,7 @@ function best_sections(document) {
         best.groups.slice(0, 2000).map((group) => [clipped(text(group.axes), 200), group.best ? clipped(text(group.best), 120) : "no result", exact_figure(group.value, best.objective), exact_figure(group.next, best.objective), String(group.ties ?? 0)]))))];
 }
 
-function tune_sections(document, asked) {
+function tune_sections(document) {
   const tuned = document.value;
   const settings = Object.entries(tuned.best);
   return [section(document, "tune", "Tuned values",
@@ -153,7 +169,8 @@ function tune_sections(document, asked) {
     settings.length ? table("Best values", [{ title: "field" }, { title: "value" }], settings.map(([field, value]) => [clipped(field, 120), clipped(value_text(value), 200)])) : element("p", {}, "Nothing that was tried is better than the experiment as it stands."),
     element("p", { class: "small muted" }, tuned.method === "exhaustive" ? "Every point was tried." : "One field at a time by golden section: the best only where there is a single valley.", tuned.interrupted ? " The search was interrupted." : "", tuned.failed ? ` ${tuned.failed} points have no result.` : ""),
     warning_list(tuned.warnings), element("h3", { class: "label" }, "The experiment with these values"),
-    command_block(`sgdsim run ${experiment_word(asked)}${settings.map(([field, value]) => ` --set ${shell_word(setting_of(field, value))}`).join("")}`))];
+    command_block(`sgdsim run EXPERIMENT${settings.map(([field, value]) => ` --set ${shell_word(setting_of(field, value, document.large_wholes))}`).join("")}`),
+    element("p", { class: "small muted" }, "EXPERIMENT stands for what was given to sgdsim tune, the experiment and its options but for --axis: the answer does not name them."))];
 }
 
 // ---- advice

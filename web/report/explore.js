@@ -11,7 +11,7 @@ import { breathe, short_names } from "./data.js";
 import { map_plot } from "./map.js";
 import { points_table } from "./points_table.js";
 import { commands_of, readout_panel, row_values } from "./readout.js";
-import { best_of_all, best_rows, bound_rows, error_between, first_choices, joint_axis, method_axes, spans_decade, strength_of, winner_of } from "./selection.js";
+import { best_of_all, best_rows, bound_rows, contestants, error_between, first_choices, is_contest, joint_axis, method_axes, spans_decade, strength_of, winner_of } from "./selection.js";
 
 const most_series = 24;
 const most_cells = 400;  // of an axis of the map
@@ -123,15 +123,19 @@ function winners_card(view) {
     const count = compare.values.length;
     const alone = new Array(count).fill(0);
     const shared = new Array(count).fill(0);
+    const takes_part = contestants(cells, count);
     let total = 0;
+    let incomplete = 0;
     let best = null;
     for (let at = 0; at < cells.length; at += count) {
-      const winner = winner_of(cells.subarray(at, at + count), view.numbers, sign_of(view), error);
+      const rows = cells.subarray(at, at + count);
+      const winner = winner_of(rows, view.numbers, sign_of(view), error);
       if (!winner) continue;
+      if (!best || sign_of(view) * winner.value < sign_of(view) * best.value) best = winner;
+      if (!is_contest(rows, takes_part)) { ++incomplete; continue; }
       ++total;
       if (winner.ties.length === 0) ++alone[winner.place];
       else for (const one of [winner.place, ...winner.ties]) ++shared[one];
-      if (!best || sign_of(view) * winner.value < sign_of(view) * best.value) best = winner;
     }
     const order = compare.values.map((_, one) => one).filter((one) => alone[one] + shared[one] > 0).sort((a, b) => alone[b] + shared[b] - alone[a] - shared[a]);
     const bars = element("div", { class: "bars" }, order.slice(0, 16).map((one) => element("div", { class: "bar-row" },
@@ -146,11 +150,17 @@ function winners_card(view) {
       said.push(element("p", {}, `The ${best_word(view)} `, words_of(view.metric.key), " of all: ",
         element("strong", { class: "number", "data-best": String(best.value) }, short_figure(best.value, view.metric.key)), `, with ${where}.`));
     }
-    replace_children(place, element("p", { class: "muted" }, `How many of ${total} ${others.length ? "combinations of the other fields" : "comparisons"} each ${compare.name} wins by the ${best_word(view)} ${words_of(view.metric.key)}; pale: as good as another ${as_good_text(error)}.${bound_words(view, compare)}`), bars, ...said,
+    replace_children(place, element("p", { class: "muted" }, `How many of ${total} ${others.length ? "combinations of the other fields" : "comparisons"} each ${compare.name} wins by the ${best_word(view)} ${words_of(view.metric.key)}; pale: as good as another ${as_good_text(error)}.${incomplete_words(incomplete, "combination", compare)}${bound_words(view, compare)}`), bars, ...said,
       save_buttons(section_id(view, "winners"), { rows: () => [[compare.name, "wins alone", "wins tied", "of"], ...order.map((one) => [compare.texts[one], alone[one], shared[one], total])] }));
   }
   redraw();
   return card;
+}
+
+// Who has no opponent wins nothing.
+function incomplete_words(count, what, compare) {
+  if (count === 0) return "";
+  return ` ${count} more ${count === 1 ? `${what} is` : `${what}s are`} incomplete and ${count === 1 ? "counts" : "count"} for nobody: not every ${compare.name} has a figure there, or there is only one.`;
 }
 
 function bound_words(view, compare) {
@@ -277,7 +287,7 @@ function map_card(view) {
     const fixed = fixed_of(view, used);
     const rows = best_rows(view.table.rows, mode === "winner" ? [y, x, compare] : [y, x], fixed, view.numbers, sign_of(view), never_best(view, mode === "winner" ? [compare] : [], fixed));
     if (!rows) { state.mode = "value"; return redraw(); }  // a figure per cell is never too many
-    const cells = mode === "winner" ? winner_cells(view, rows, compare) : value_cells(view, rows);
+    const { cells, incomplete } = mode === "winner" ? winner_cells(view, rows, compare) : { cells: value_cells(view, rows), incomplete: 0 };
     const at = (column, row) => cells[row * x.values.length + column] ?? null;
     drawn?.remove();
     drawn = map_plot({
@@ -290,7 +300,7 @@ function map_card(view) {
     const seen = mode === "winner" ? [...new Set(cells.filter(Boolean).map((cell) => cell.place))].sort((a, b) => a - b) : [];
     replace_children(place, fixed_note(view, used),
       mode === "winner" && element("ul", { class: "legend" }, seen.map((one) => element("li", { class: "small" }, swatch(compare.looks[one]), clipped(compare.texts[one], 40)))),
-      mode === "winner" && element("p", { class: "small muted" }, `The ${best_word(view)} ${words_of(view.metric.key)} of each cell; full colour where the next is 5 % behind, pale where several are as good (${as_good_text(error_of(view, compare))}); +n: n others are.`),
+      mode === "winner" && element("p", { class: "small muted" }, `The ${best_word(view)} ${words_of(view.metric.key)} of each cell; full colour where the next is 5 % behind, pale where several are as good (${as_good_text(error_of(view, compare))}); +n: n others are.${incomplete_words(incomplete, "cell", compare)}`),
       drawn.node, mode === "value" && scale_legend(view, cells), save_buttons(section_id(view, "map"), {
         svg: () => map_svg({ title: `${mode === "winner" ? `Best ${compare.name} by the ${best_word(view)} ` : ""}${metric_text(view.metric)}`, x: { label: x.name, texts: x.texts }, y: { label: y.name, texts: y.texts }, cell: at, legend: seen.map((one) => ({ name: compare.texts[one], place: compare.looks[one] })) }),
         rows: () => [[y.key, x.key, ...(mode === "winner" ? [compare.key] : []), view.metric.key], ...y.texts.flatMap((text, row) => x.texts.map((other, column) => { const cell = at(column, row); return [text, other, ...(mode === "winner" ? [cell?.name()] : []), cell?.value]; }))],
@@ -310,15 +320,19 @@ function map_card(view) {
 function winner_cells(view, rows, compare) {
   const count = compare.values.length;
   const error = error_of(view, compare);
+  const takes_part = contestants(rows, count);
   const cells = [];
+  let incomplete = 0;
   for (let at = 0; at < rows.length; at += count) {
-    const winner = winner_of(rows.subarray(at, at + count), view.numbers, sign_of(view), error);
+    const compared = rows.subarray(at, at + count);
+    const winner = winner_of(compared, view.numbers, sign_of(view), error);
     if (!winner) { cells.push(null); continue; }
+    if (!is_contest(compared, takes_part)) { cells.push(null); ++incomplete; continue; }
     const name = () => compare.texts[winner.place] + (winner.ties.length ? ` +${winner.ties.length}` : "");
     const title = () => [winner.place, ...winner.ties.slice(0, 8)].map((one) => clipped(compare.texts[one], 40)).join(" = ");
     cells.push({ kind: "winner", place: winner.place, series: compare.looks[winner.place], strength: strength_of(winner), row: winner.row, value: winner.value, name, title, lines: () => [name(), short_figure(winner.value, view.metric.key)] });
   }
-  return cells;
+  return { cells, incomplete };
 }
 
 function value_cells(view, rows) {

@@ -1,4 +1,5 @@
 // A JSON value as a tree that opens where one looks, and as a file.
+import { json_text } from "./exact.js";
 import { clipped, download, element } from "../common/dom.js";
 
 const most_members = 500;
@@ -20,6 +21,6 @@ export function json_tree(name, value, open = false) {
 }
 
 // A button that saves a value as a file.
-export function save_button(text, name, value) {
-  return element("button", { type: "button", class: "no-print", on: { click: () => download(name, JSON.stringify(value, null, 2) + "\n") } }, text);
+export function save_button(text, name, value, has_large_wholes = false) {
+  return element("button", { type: "button", class: "no-print", on: { click: () => download(name, json_text(value, has_large_wholes, 2) + "\n") } }, text);
 }

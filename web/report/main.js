@@ -34,7 +34,20 @@ function asked_card(data, tables, documents, timelines) {
   return element("section", { class: "card", id: "asked" }, element("h2", {}, "What was asked"),
     element("dl", { class: "asked" }, rows.map(([kind, file, what]) => element("div", {}, element("dt", {}, kind), element("dd", {}, element("span", { class: "mono" }, clipped(file, 300)), what && element("span", { class: "muted" }, ` ${clipped(what, 600)}`))))),
     notes.slice(0, 50).map((note) => element("p", { class: "notice warning" }, clipped(note, 600))),
+    warnings_of(tables),
     left_out && element("p", { class: "notice warning" }, `To keep the page small, it leaves out the columns that end in ${left_out.join(", ")}.`));
+}
+
+// The warnings of all points, each once.
+function warnings_of(tables) {
+  const most = 10;
+  const given = tables.map((table) => table.json.warnings).filter(Boolean);
+  const texts = [...new Set(given.flatMap((one) => one.texts))];
+  const more = given.reduce((sum, one) => sum + one.more, Math.max(0, texts.length - most));
+  if (texts.length === 0) return null;
+  return element("div", { role: "note", "aria-label": "Warnings of points" },
+    texts.slice(0, most).map((text) => element("p", { class: "notice warning" }, clipped(text, 1000))),
+    more > 0 && element("p", { class: "muted small" }, `and ${more} more; every point shows its own`));
 }
 
 function end_card(data) {
@@ -78,7 +91,7 @@ async function show() {
       main.append(card);
     }
   }
-  for (const one of documents) add(document_sections(one, data.asked, timelines));
+  for (const one of documents) add(document_sections(one, timelines));
   for (const timeline of timelines.filter((one) => !documents.some((other) => other.value.id === one.config))) {
     const place = timelines.indexOf(timeline);
     add([element("section", { class: "card", id: `timeline-${place}` }, element("h2", {}, "Timeline"), timeline_part(timeline, `Timeline of ${timeline.file}`))]);

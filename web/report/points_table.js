@@ -12,7 +12,8 @@ export async function points_table(table, view) {
   const wanted = ["iteration_us.mean", "comm_exposed_us", "speedup", "efficiency", "throughput_samples_per_s", "time_us", "algbw_GBps", "busbw_GBps", "messages"];
   const figures = wanted.map((ending) => table.figure_columns.find((column) => column.key.endsWith(ending))).filter(Boolean).slice(0, 5);
   const problems = table.note_columns.filter((column) => ["error", "why_not"].includes(column.key));
-  const columns = [...axes, ...(figures.length ? figures : table.figure_columns.slice(0, 5)), ...problems];
+  const words = table.kind === "layouts" ? table.note_columns.filter((column) => column.key === "layout") : [];
+  const columns = [...axes, ...words, ...(figures.length ? figures : table.figure_columns.slice(0, 5)), ...problems];
   const state = { sort: null, down: false, page: 0, word: "" };
   const readout = readout_panel();
   const body = element("tbody");
@@ -32,23 +33,30 @@ export async function points_table(table, view) {
     for (let row = 0; row < table.rows; ++row) rows[row] = row;
     if (column) {
       const numbers = column.role === "axis" ? (await table.axis(column)).places : await table.numbers(column);
-      // Rows without a figure come last.
-      const keys = new Float64Array(numbers);
-      for (let row = 0; row < keys.length; ++row) if (Number.isNaN(keys[row])) keys[row] = Infinity;
-      rows.sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : a - b));
+      const known = rows.filter((row) => !Number.isNaN(numbers[row])).sort((a, b) => numbers[a] - numbers[b] || a - b);
+      return keep(column, known, rows.filter((row) => Number.isNaN(numbers[row])));
     }
-    orders.set(column, rows);
-    return rows;
+    return keep(column, rows, new Uint32Array(0));
+  }
+
+  function keep(column, known, without) {
+    orders.set(column, { known, without });
+    return orders.get(column);
+  }
+
+  // Rows without a figure come last, both ways.
+  async function ordered_rows() {
+    const { known, without } = await sorted_rows(state.sort);
+    return Uint32Array.from([...(state.down ? known.toReversed() : known), ...without]);
   }
 
   async function reorder() {
     const all = await Promise.all(columns.map((column) => table.values(column)));
-    order = (await sorted_rows(state.sort)).slice();
+    order = await ordered_rows();
     if (state.word) {
       const fits = await rows_with(state.word.toLowerCase());
       order = order.filter(fits);
     }
-    if (state.down) order.reverse();
     state.page = Math.min(state.page, Math.max(0, Math.ceil(order.length / page_rows) - 1));
     fill(all);
   }

@@ -5,17 +5,7 @@ import { exact_figure, short_figure, to_ps, words_of } from "../common/figures.j
 import { iteration_parts } from "../common/parts.js";
 import { stacked_bars } from "./bars.js";
 import { value_text } from "./data.js";
-
-// The word after --set: a text that would be read as JSON is quoted.
-export function setting_of(field, value) {
-  if (typeof value !== "string") return `${field}=${JSON.stringify(value)}`;
-  try {
-    JSON.parse(value);
-    return `${field}=${JSON.stringify(value)}`;
-  } catch {
-    return `${field}=${value}`;
-  }
-}
+import { setting_of } from "./exact.js";
 
 const line_of = (words) => words.map(shell_word).join(" ");
 
@@ -25,12 +15,12 @@ export function commands_of(table, row) {
   const own = table.column("command", "note");
   if (own) return row.get(own) ? [{ title: "This point alone", command: row.get(own) }] : [];
   if (table.kind !== "points") return [];
-  const values = axis_values(table, row);
+  const settings = table.axis_columns.flatMap((column) => ["--set", setting_of(column.key, row.get(column), column.large_wholes)]);
   const point = row.get(table.column("point"));
   const found = [];
   const sweep = commands?.sweep ?? ["SWEEP"];
   if (commands?.run)
-    found.push({ title: "This point in full", command: line_of(["sgdsim", "run", ...commands.run, ...[...values].flatMap(([field, value]) => ["--set", setting_of(field, value)])]) });
+    found.push({ title: "This point in full", command: line_of(["sgdsim", "run", ...commands.run, ...settings]) });
   found.push({ title: "This line of the sweep", command: line_of(["sgdsim", "sweep", ...sweep, "--shard", `${point}/${table.json.of}`]) });
   return found;
 }

@@ -36,6 +36,25 @@ export function best_rows(count, groups, fixed, numbers, sign, is_bound = null) 
   return best;
 }
 
+// Whether all compared values are in a cell, two at least: only then somebody wins. `takes_part`: 1 for each value that
+// can win.
+export function is_contest(rows, takes_part) {
+  let count = 0;
+  for (let one = 0; one < rows.length; ++one) {
+    if (!takes_part[one]) continue;
+    if (rows[one] < 0) return false;
+    ++count;
+  }
+  return count > 1;
+}
+
+// Of the compared values those that can win: with a figure somewhere, and no bound.
+export function contestants(cells, count) {
+  const takes_part = new Uint8Array(count);
+  for (let at = 0; at < cells.length; ++at) if (cells[at] >= 0) takes_part[at % count] = 1;
+  return takes_part;
+}
+
 // Of the rows of a cell (one per compared value, -1 for none) the winner: {place, row, value, ties: [place],
 // next (value of the best one that is not as good, or null)}; null if there is none. As good as the best is what
 // is within `error` of it, and in any case what equals it to a millionth.
