@@ -110,22 +110,28 @@ void for_each_edge(const TreePipeline& pipeline, int workers, const F& f) {
   });
 }
 
-// Of pairs of a way and who uses it, the most users of one way.
-int most_users(std::vector<std::pair<std::size_t, int>>& uses) {
+// Of pairs of a way and who uses it, one for each edge: how much longer a block takes so that the
+// worker with the most edges on a way is busy for as long as all blocks on it take one after the
+// other.
+int most_shared(std::vector<std::pair<std::size_t, int>>& uses) {
   std::sort(uses.begin(), uses.end());
-  uses.erase(std::unique(uses.begin(), uses.end()), uses.end());
   int most = 0;
-  int here = 0;
-  for (std::size_t i = 0; i < uses.size(); ++i) {
-    here = i > 0 && uses[i].first == uses[i - 1].first ? here + 1 : 1;
-    most = std::max(most, here);
+  for (std::size_t begin = 0, end = 0; begin < uses.size(); begin = end) {
+    int by_one = 0;
+    int same = 0;
+    for (end = begin; end < uses.size() && uses[end].first == uses[begin].first; ++end) {
+      same = end > begin && uses[end].second == uses[end - 1].second ? same + 1 : 1;
+      by_one = std::max(by_one, same);
+    }
+    const auto all = static_cast<int>(end - begin);
+    most = std::max(most, (all + by_one - 1) / by_one);
   }
   return most;
 }
 
 }  // namespace
 
-// A port sends one block at a time, and gets one: of the edges of a member one is in use at once.
+// A port sends one block at a time, and gets one: of the edges of a worker one is in use at once.
 WayLoads loads_of(const Network& network, const TreePipeline& pipeline) {
   WayLoads loads;
   std::vector<std::pair<std::size_t, int>> uses;
@@ -136,7 +142,7 @@ WayLoads loads_of(const Network& network, const TreePipeline& pipeline) {
       uses.emplace_back(2 * shared.way_out(from, to), from);
       uses.emplace_back(2 * shared.way_in(to) + 1, to);
     });
-    loads.push_back(most_users(uses));
+    loads.push_back(most_shared(uses));
   }
   const Crowding& crowding = network.crowding();
   if (!crowding.any()) return loads;
@@ -144,7 +150,7 @@ WayLoads loads_of(const Network& network, const TreePipeline& pipeline) {
   for_each_edge(pipeline, network.workers(), [&](int from, int to) {
     if (from / crowding.group != to / crowding.group) uses.emplace_back(0, from);
   });
-  loads.push_back(most_users(uses));
+  loads.push_back(most_shared(uses));
   return loads;
 }
 

@@ -33,7 +33,7 @@ class PhaseLoads {
   std::vector<WayLoads> rounds_;  // empty until asked for
 };
 
-// Blocks of a pipeline are under way at the same time, one from each member and one to it.
+// Blocks of a pipeline are under way at the same time, one from each worker and one to it.
 WayLoads loads_of(const Network& network, const TreePipeline& pipeline);
 
 // The most over all stages and rounds, for formulas that know one cost only.
