@@ -134,6 +134,12 @@ TEST_CASE("goodput outages: spares for leaves come 32 at a time") {
        {std::pair(0, 1 - none), std::pair(31, 1 - none), std::pair(32, 1 - none - one),
         std::pair(63, 1 - none - one), std::pair(256, 0.)})
     CHECK(goodput::nodes_down_above({&leaves, 1}, count) == doctest::Approx(chance));
+  // All leaves down, always: 256 nodes, and single ones beside them.
+  const std::vector<goodput::Outages> always = {{32, 8, 1}, {1, 256, 0.5}};
+  CHECK(goodput::nodes_down_above(always, 255) == 1);
+  CHECK(goodput::nodes_down_above(always, 256) == doctest::Approx(1));
+  CHECK(goodput::nodes_down_above(always, 256 + 128) ==
+        doctest::Approx(goodput::binomial_above(256, 0.5, 128)));
   // With single nodes that are down as well: by the sum over how many leaves are.
   const std::vector<goodput::Outages> both = {leaves, {1, 256, 0.001}};
   const double above_40 = none * goodput::binomial_above(256, 0.001, 40) +

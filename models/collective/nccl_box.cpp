@@ -14,6 +14,7 @@
 
 #include "models/collective/registry.h"
 #include "sim/core/cast.h"
+#include "sim/net/way_counts.h"
 
 namespace sgdsim {
 namespace {
@@ -130,14 +131,9 @@ void for_each_hop(const Network& network, int per_node, int rings, const F& f) {
 Bandwidth slowest_across(const Network& network, int per_node, int rings) {
   std::vector<int> loads;
   for (const SharedWays& shared : network.shared_ways()) {
-    std::vector<int> out(shared.count(network.workers()));
-    std::vector<int> in(out.size());
-    int most = 1;
-    for_each_hop(network, per_node, rings, [&](int from, int to) {
-      if (!shared.carries(from, to)) return;
-      most = std::max({most, ++out[shared.way_out(from, to)], ++in[shared.way_in(to)]});
-    });
-    loads.push_back(most);
+    WayCounts counts(shared, network.workers());
+    for_each_hop(network, per_node, rings, [&](int from, int to) { counts.add(from, to); });
+    loads.push_back(static_cast<int>(std::max<int64_t>(1, counts.most())));
   }
   if (network.crowding().any()) loads.push_back(1);  // which NCCL's rings are no part of
   Bandwidth slowest = Bandwidth::Bps(std::numeric_limits<double>::max());

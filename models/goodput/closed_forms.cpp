@@ -214,6 +214,17 @@ double part_down(double failures_per_time, double repair) {
   return load / (1 + load);
 }
 
+namespace {
+
+// Of exactly so many units.
+double chance_down(const Outages& outages, int64_t count) {
+  if (outages.part_down <= 0) return count == 0 ? 1 : 0;
+  if (outages.part_down >= 1) return count == outages.units ? 1 : 0;
+  return binomial_chance(outages.units, outages.part_down, count);
+}
+
+}  // namespace
+
 // Of the first ones so many are down, and of the rest more than what is left then.
 double nodes_down_above(std::span<const Outages> outages, int64_t count) {
   if (count < 0) return 1;
@@ -222,10 +233,11 @@ double nodes_down_above(std::span<const Outages> outages, int64_t count) {
   const auto rest = outages.subspan(1);
   const int64_t most = std::min(first.units, count / first.nodes);
   double sum = binomial_above(first.units, first.part_down, most);
-  for (int64_t k = 0; k <= most && !rest.empty() && first.part_down < 1; ++k) {
-    const double chance = first.part_down > 0 ? binomial_chance(first.units, first.part_down, k)
-                                              : static_cast<double>(k == 0);
-    sum += chance * nodes_down_above(rest, count - k * first.nodes);
+  if (rest.empty()) return sum;
+  constexpr double negligible = 1e-18;
+  for (int64_t k = 0; k <= most; ++k) {
+    const double chance = chance_down(first, k);
+    if (chance > negligible) sum += chance * nodes_down_above(rest, count - k * first.nodes);
   }
   return std::min(sum, 1.);
 }

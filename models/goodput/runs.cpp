@@ -235,7 +235,7 @@ bool is_decided_by_number(const Plan& plan, double slack_s) {
   double rates = 0;
   bool is_one_kind = true;
   for (const Cause& cause : plan.causes) {
-    if (!(cause.rate() * never_s > static_cast<double>(cause.units))) continue;  // never strikes
+    if (cause.mean_s >= never_s) continue;  // it never strikes
     const double cost = cost_of(plan, cause);
     most = std::max(most, cost);
     sum += cause.rate() * cost;

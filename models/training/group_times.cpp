@@ -8,6 +8,7 @@
 #include "models/collective/network_defaults.h"
 #include "models/training/port_loads.h"
 #include "sim/core/cast.h"
+#include "sim/net/way_counts.h"
 
 namespace sgdsim {
 namespace {
@@ -79,8 +80,7 @@ std::vector<int> GroupTimes::loads_of(const RankGroup& group, const Network& net
 
 // A ring for every member that each node has, which leaves the nodes by other members each.
 int GroupTimes::most_on_a_way(const RankGroup& group, const SharedWays& shared) const {
-  std::vector<int> out(shared.count(static_cast<int>(gpus_)));
-  std::vector<int> in(out.size());
+  WayCounts counts(shared, static_cast<int>(gpus_));
   struct Node {
     int64_t first = 0;
     int64_t members = 0;
@@ -99,13 +99,10 @@ int GroupTimes::most_on_a_way(const RankGroup& group, const SharedWays& shared) 
         const int64_t last = (ring + nodes[i].members - 1) % nodes[i].members;
         const int from = static_cast<int>(nodes[i].first + last * group.stride);
         const int to = static_cast<int>(to_node.first + ring * group.stride);
-        if (!shared.carries(from, to)) continue;
-        ++out[shared.way_out(from, to)];
-        ++in[shared.way_in(to)];
+        counts.add(from, to);
       }
   });
-  return std::max(
-      {1, *std::max_element(out.begin(), out.end()), *std::max_element(in.begin(), in.end())});
+  return static_cast<int>(std::max<int64_t>(1, counts.most()));
 }
 
 const GroupTimes::Edges& GroupTimes::edges_of(const RankGroup& group, double message_B) {
@@ -309,15 +306,9 @@ void GroupTimes::for_each_send(const RankGroup& group, bool goes_around, const F
 
 int GroupTimes::most_sends_on_a_way(const RankGroup& group, const SharedWays& shared,
                                     bool goes_around) const {
-  std::vector<int> out(shared.count(static_cast<int>(gpus_)));
-  std::vector<int> in(out.size());
-  for_each_send(group, goes_around, [&](int64_t, int from, int to) {
-    if (!shared.carries(from, to)) return;
-    ++out[shared.way_out(from, to)];
-    ++in[shared.way_in(to)];
-  });
-  return std::max(
-      {1, *std::max_element(out.begin(), out.end()), *std::max_element(in.begin(), in.end())});
+  WayCounts counts(shared, static_cast<int>(gpus_));
+  for_each_send(group, goes_around, [&](int64_t, int from, int to) { counts.add(from, to); });
+  return static_cast<int>(std::max<int64_t>(1, counts.most()));
 }
 
 std::vector<GroupTimes::Way> GroupTimes::find_ways(const RankGroup& group, const Network& network,

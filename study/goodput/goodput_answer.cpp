@@ -309,8 +309,8 @@ namespace {
 
 // An approximation, with the sentence that it needs.
 FormulaAnswer by_name(const GoodputQuestion& question) {
-  const double mean = mean_to_stop_s(question.plan);
-  const double save = question.plan.stall_s;
+  const double mean = mean_between_stops_s(question.plan);
+  const double save = mean_stall_s(question.plan);
   if (question.formula == "young") return {"young", goodput::young_interval(save, mean), {}};
   if (question.formula == "daly") return {"daly", goodput::daly_interval(save, mean), {}};
   double restart = 0;

@@ -9,24 +9,15 @@
 #include <string_view>
 #include <vector>
 
+#include "study/layout/layout_flags.h"
+
 namespace sgdsim {
 namespace {
 
-// Those that are read of Megatron-LM and are long enough to be mistaken.
-constexpr std::array<std::string_view, 39> known_flags = {
-    "tensor-model-parallel-size",
-    "pipeline-model-parallel-size",
-    "context-parallel-size",
-    "expert-model-parallel-size",
-    "expert-tensor-parallel-size",
-    "ds-sequence-parallel-size",
-    "moe-expert-parallel-size",
-    "micro-batch-size",
-    "global-batch-size",
+// Others that are read of Megatron-LM and are long enough to be mistaken.
+constexpr std::array<std::string_view, 26> other_flags = {
     "seq-length",
     "encoder-seq-length",
-    "sequence-parallel",
-    "use-distributed-optimizer",
     "num-distributed-optimizer-instances",
     "data-parallel-sharding-strategy",
     "use-megatron-fsdp",
@@ -37,11 +28,9 @@ constexpr std::array<std::string_view, 39> known_flags = {
     "accumulate-allreduce-grads-in-fp32",
     "no-gradient-accumulation-fusion",
     "recompute-activations",
-    "recompute-granularity",
     "recompute-method",
     "recompute-num-layers",
     "recompute-modules",
-    "num-layers-per-virtual-pipeline-stage",
     "num-virtual-stages-per-pipeline-rank",
     "pipeline-model-parallel-layout",
     "decoder-first-pipeline-num-layers",
@@ -52,7 +41,14 @@ constexpr std::array<std::string_view, 39> known_flags = {
     "mtp-num-layers",
     "attention-backend",
     "transformer-impl",
-    "num-layers"};  // which is the beginning of another one
+    "num-layers"};  // the last one is the beginning of another one
+
+constexpr auto known_flags = [] {
+  std::array<std::string_view, layout_flags.size() + other_flags.size()> all;
+  std::copy(other_flags.begin(), other_flags.end(),
+            std::copy(layout_flags.begin(), layout_flags.end(), all.begin()));
+  return all;
+}();
 
 constexpr std::size_t shortest = 6;  // of what is told to be the beginning of a flag
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "study/layout/layout_flags.h"
 #include "study/layout/shell_overrides.h"
 #include "study/layout/shell_texts.h"
 
@@ -32,23 +33,8 @@ bool is_layout_flag(const ShellWord& word) {
   if (!word.is_flag()) return is_layout_override(word.text);
   const std::string name = flag_name(word);
   if (name.starts_with("parallelism.")) return true;  // of torchtitan
-  const auto is_it = [&](const char* one) { return name == one; };
-  const std::initializer_list<const char*> all = {"tensor-model-parallel-size",
-                                                  "pipeline-model-parallel-size",
-                                                  "context-parallel-size",
-                                                  "expert-model-parallel-size",
-                                                  "expert-tensor-parallel-size",
-                                                  "ds-sequence-parallel-size",
-                                                  "moe-expert-parallel-size",
-                                                  "micro-batch-size",
-                                                  "global-batch-size",
-                                                  "sequence-parallel",
-                                                  "use-distributed-optimizer",
-                                                  "recompute-granularity",
-                                                  "checkpoint-activations",
-                                                  "zero-stage",
-                                                  "num-layers-per-virtual-pipeline-stage"};
-  return std::any_of(all.begin(), all.end(), is_it);
+  return name == "checkpoint-activations" || name == "zero-stage" ||
+         std::find(layout_flags.begin(), layout_flags.end(), name) != layout_flags.end();
 }
 
 bool has_layout_flag(const ShellList& command) {
