@@ -237,6 +237,17 @@ void ring_shared_unlike(benchmark::State& state) {
   time_it(state, bench, options, right);
 }
 
+// Messages meet at ports: the answer is that of events.
+void recursive_doubling_shared_unlike(benchmark::State& state) {
+  const Bench bench = bench_of("recursive_doubling", Operation::allreduce,
+                               static_cast<int>(state.range(0)), Bytes(100'000));
+  PlayOptions options{.jitter = {}, .path = PathChoice::events, .shares_ports = true};
+  const std::vector<Time> right = play(bench.program, bench.network, options, bench.starts).ends;
+  options.path = PathChoice::fastest;
+  time_it(state, bench, options,
+          play(bench.program, bench.network, options, bench.starts).ends == right);
+}
+
 void recursive_doubling_rounds(benchmark::State& state) {
   const Bench bench = bench_of("recursive_doubling", Operation::allreduce,
                                static_cast<int>(state.range(0)), Bytes(100'000));
@@ -284,6 +295,7 @@ BENCHMARK(ring_rounds)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_events)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_shared)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_shared_unlike)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(recursive_doubling_shared_unlike)->Arg(1 << 16)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_symmetric)->Arg(1 << 20)->Unit(benchmark::kMillisecond);
 BENCHMARK(recursive_doubling_rounds)->Arg(1 << 16)->Unit(benchmark::kMillisecond);
 BENCHMARK(recursive_doubling_events)->Arg(1 << 16)->Unit(benchmark::kMillisecond);

@@ -21,6 +21,7 @@ LIMITS = {
     ("collective_bench", "ring_events/1024"): 75,
     ("collective_bench", "ring_shared/1024"): 140,
     ("collective_bench", "ring_shared_unlike/1024"): 8,
+    ("collective_bench", "recursive_doubling_shared_unlike/65536"): 140,
     ("collective_bench", "recursive_doubling_rounds/65536"): 3,
     ("collective_bench", "recursive_doubling_events/65536"): 90,
     ("collective_bench", "mst_rounds/1048576"): 13,

@@ -159,7 +159,7 @@ CollectiveJob CollectiveCase::job() const {
 }
 
 Played CollectiveCase::played(PathChoice path) const {
-  return play(program(), network, {options.alpha, jitter, path}, starts);
+  return play(program(), network, {options.alpha, jitter, path, options.shares_ports}, starts);
 }
 
 std::string CollectiveCase::text() const {

@@ -9,6 +9,7 @@
 
 #include "models/collective/registry.h"
 #include "sim/play/play_in_time.h"
+#include "sim/play/rounds_at_ports.h"
 #include "sim/play/symmetric.h"
 #include "tests/collective_cases.h"
 #include "tests/rounds.h"
@@ -91,6 +92,39 @@ TEST_CASE("shared ports: rings of unlike ranks are simulated in rounds, as their
     in_rounds += fastest.path == PathTaken::rounds ? 1 : 0;
   }
   CHECK(in_rounds >= rounds(cases) / 2);
+}
+
+// Of rounds only what comes early shares the port of its receiver.
+TEST_CASE("shared ports: rounds of unlike ranks that meet at ports, as flows do") {
+  Random random(20261201);
+  int apart = 0;  // were simulated without flows,
+  int met = 0;    // and not as if each had its port to itself
+  constexpr int cases = 3000;
+  for (int i = 0; i < rounds(cases); ++i) {
+    const Algorithm& algorithm = algorithms()[random.below(algorithms().size())];
+    const Operation operation = algorithm.operations[random.below(algorithm.operations.size())];
+    CollectiveCase one = draw_case(random, algorithm, operation, {.least_ranks = 2});
+    one.options.shares_ports = true;
+    one.options.alpha = random.below(2) == 0 ? AlphaRule::port : AlphaRule::wire;
+    if (random.below(4) > 0) one.starts = draw_starts(random, one.ranks());
+    if (random.below(3) == 0) one.jitter = {random.uniform(0.01, 0.8), random.bits()};
+    one.starts.resize(static_cast<std::size_t>(one.ranks()));
+    INFO(one.text());
+    const Program program = one.program();
+    const auto ends = play_rounds_at_ports(
+        program, {.network = one.network, .alpha = one.options.alpha, .jitter = one.jitter},
+        one.starts, nullptr);
+    if (!ends) continue;
+    const Played events = one.played(PathChoice::events);
+    REQUIRE(events.path == PathTaken::events);
+    CHECK(*ends == events.ends);
+    CHECK(one.played().last_end() == events.last_end());
+    ++apart;
+    one.options.shares_ports = false;
+    met += one.played(PathChoice::events).ends == events.ends ? 0 : 1;
+  }
+  CHECK(apart >= rounds(cases) / 6);
+  CHECK(met >= rounds(cases) / 20);
 }
 
 // All send to the root at once: 10 us of flight, three messages of 1 ms through one port, and then

@@ -13,6 +13,7 @@
 #include "sim/play/play_in_time.h"
 #include "sim/play/quiet.h"
 #include "sim/play/round_engine.h"
+#include "sim/play/rounds_at_ports.h"
 #include "sim/play/sharing.h"
 #include "sim/play/symmetric.h"
 
@@ -213,6 +214,14 @@ Played play(const Program& program, const Network& network, const PlayOptions& o
       played.path = PathTaken::rounds;
       return counted(std::move(played));
     }
+    // Where all are alike, one may stand for all.
+    const bool are_unlike = !together || options.jitter.on() || !network.ports().empty();
+    if (has_ports && are_unlike)
+      if ((ends = play_rounds_at_ports(program, how, starts, options.stopper))) {
+        played.ends = std::move(*ends);
+        played.path = PathTaken::events;
+        return played;
+      }
   }
   if (options.shares_ports || options.resources != nullptr || has_phase_at_once(program)) {
     if (options.path == PathChoice::rounds)
