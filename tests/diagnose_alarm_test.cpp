@@ -142,6 +142,27 @@ TEST_CASE("diagnose alarm: a folder of records, and the worker is named") {
   CHECK(!holds(quiet.out, "alarm"));
 }
 
+// A record of every hundredth step: it is step 4800 from which on they are slower, not the one that
+// is as many records back.
+TEST_CASE("diagnose alarm: the number of a step is the record's, gaps or not") {
+  const Temporary folder(Temporary::Kind::folder);
+  for (int file = 0; file < 60; ++file) {
+    PipelineJob job = file < 48 ? usual_job() : shipped_job();
+    job.first_step = 100 * file;
+    job.steps = 1;
+    job.pass = [file, pass = job.pass](int step, int replica, int stage, int micro_batch,
+                                       bool is_backward) {
+      return pass(step, replica, stage, micro_batch, is_backward) + (file * 7 + 1) % 5 * 9'000;
+    };
+    std::ofstream(folder.name() + "/steps" + std::to_string(file) + ".json")
+        << timeline_text(job.record());
+  }
+  const Ran ran = run_sgdsim({"compare", "tests/data/usual_host.json.gz", "--follow", folder.name(),
+                              "--once", "--reference", "40"});
+  CHECK(ran.exit_code == 5);
+  CHECK_MESSAGE(holds(ran.out, "alarm: steps have become slower since step 4800: "), ran.out);
+}
+
 // Seven steps of 247 ms: a seventh of each, added up, is not 247 ms to the last bit.
 TEST_CASE("diagnose compare: what only alarms need, and settings of a record, are refused") {
   const std::string record = "tests/data/usual_host.json.gz";
@@ -155,6 +176,9 @@ TEST_CASE("diagnose compare: what only alarms need, and settings of a record, ar
   CHECK(ran.exit_code == 2);
   CHECK(ran.log == "sgdsim: --set: changes a field of an experiment, and " + record +
                        " is a record: give an experiment, or leave --set out\n");
+  CHECK(run_sgdsim({"compare", record, record, "--cluster", "10gbe_16"}).log ==
+        "sgdsim: --cluster: changes a field of an experiment, and " + record +
+            " is a record: give an experiment, or leave --cluster out\n");
 }
 
 TEST_CASE("diagnose compare: a record beside itself differs by nothing") {

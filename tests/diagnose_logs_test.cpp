@@ -181,6 +181,54 @@ TEST_CASE("diagnose logs: buckets that are all alike need the number of a step")
   CHECK(holds(refusal_of([&] { answer_of_logs(folder, repeating(7)); }), "do not repeat after 7"));
 }
 
+// Beside itself a record differs by nothing, whatever must be said of how it is divided.
+TEST_CASE("diagnose logs: another folder of logs is divided by the same words") {
+  const Temporary folder(Temporary::Kind::folder);
+  for (int rank = 0; rank < 4; ++rank)
+    write(folder, "rank" + std::to_string(rank) + ".log",
+          LoggedProcess{.rank = rank, .second_B = 1000}.text());
+  const Ran ran = call_sgdsim(
+      {"compare", folder.name(), folder.name(), "--exchanges", "2", "--format", "json"});
+  REQUIRE(ran.exit_code == 0);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["measured_s"].get<double>() == doctest::Approx(0.025).epsilon(1e-9));
+  CHECK(json["predicted_s"].get<double>() == doctest::Approx(0.025).epsilon(1e-9));
+}
+
+// Twelve stages of two replicas: rank 2 stage + replica; stage 2 is that of ranks 4 and 5, though
+// rank12 comes before rank4 letter by letter.
+TEST_CASE("diagnose logs: files are counted as their names count") {
+  const Temporary folder(Temporary::Kind::folder);
+  for (int stage = 0; stage < 12; ++stage)
+    for (int replica = 0; replica < 2; ++replica)
+      write(folder, "rank" + std::to_string(2 * stage + replica) + ".log",
+            LoggedProcess{.id = "0xd" + std::to_string(stage), .rank = replica, .ranks = 2}.text());
+  for (const int stage : {0, 2, 5, 11}) {
+    CAPTURE(stage);
+    const DiagnoseAnswer answer = answer_of_logs(folder, divided("pp12 dp2", stage));
+    REQUIRE(answer.worker_names.size() == 2);
+    CHECK(holds(answer.worker_names[0], "rank" + std::to_string(2 * stage) + ".log"));
+    CHECK(holds(answer.worker_names[1], "rank" + std::to_string(2 * stage + 1) + ".log"));
+  }
+}
+
+// Ranks 0, 1 and 3 wait for rank 2 in the first bucket, for 5 of 25 ms.
+TEST_CASE("diagnose logs: waiting within a step is said to be seen as beside computing") {
+  const Temporary folder(Temporary::Kind::folder);
+  const Temporary quiet(Temporary::Kind::folder);
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string name = "rank" + std::to_string(rank) + ".log";
+    write(folder, name, LoggedProcess{.rank = rank}.text());
+    std::string same = LoggedProcess{.rank = 0}.text();  // nobody is late
+    const std::string from = "\"rank\":0";
+    for (std::size_t at = same.find(from); at != same.npos; at = same.find(from, at + 1))
+      same.replace(at, from.size(), "\"rank\":" + std::to_string(rank));
+    write(quiet, name, same);
+  }
+  CHECK(has_note(answer_of_logs(folder), "is seen with --exchanges 1"));
+  CHECK(!has_note(answer_of_logs(quiet), "is seen with --exchanges 1"));
+}
+
 TEST_CASE("diagnose logs: refusals") {
   const Temporary folder(Temporary::Kind::folder);
   CHECK(holds(refusal_of([&] { answer_of_logs(folder); }), "no log of NCCL's Inspector"));

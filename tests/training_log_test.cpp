@@ -90,6 +90,27 @@ TEST_CASE("training log: means count as often as the steps that they are of") {
       training_run(megatron_line("5", "1", "8") + megatron_line("6", "1", "8")).stands_for.empty());
 }
 
+// A job that goes back to what it has saved: slow first steps are no reason to take it for another
+// run, ten steps of twice the time are; and so are ten of half of it.
+TEST_CASE("training log: a run that goes back with other times is another one") {
+  const auto lines = [](int from, int to, const std::string& ms) {
+    std::string text;
+    for (int step = from; step <= to; ++step)
+      text += megatron_line(std::to_string(step), ms, "512");
+    return text;
+  };
+  const std::string first = lines(1, 40, "100");
+  CHECK(
+      notes(training_run(first + lines(20, 20, "900") + lines(21, 60, "100")), "21 lines dropped"));
+  CHECK(notes(training_run(first + lines(32, 60, "200")), "9 lines dropped"));
+  for (const char* ms : {"200", "50"})
+    CHECK(holds(refusal_of([&] { training_run(first + lines(20, 60, ms)); }),
+                "it goes back to step 20, with other times, and goes on to step 41: these are two "
+                "runs"));
+  CHECK(holds(refusal_of([&] { training_run(first + lines(20, 40, "200")); }),
+              "it goes back to step 20, with other times: these are two runs"));
+}
+
 // 12.8 samples a second in steps of 1.25 s are 16 samples. The other line of the same steps is not
 // read, too.
 TEST_CASE("training log: DeepSpeed") {

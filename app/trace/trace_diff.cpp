@@ -34,16 +34,29 @@ class Comparer {
     std::map<std::string, std::vector<const Layer*>> others;
     for (auto layer = second.layers.rbegin(); layer != second.layers.rend(); ++layer)
       others[layer->name].push_back(&*layer);
-    const bool has_ready = first.has_ready && second.has_ready;
+    compare("", "batch", static_cast<double>(first.batch), static_cast<double>(second.batch), false);
+    compare("", "load", first.load.us(), second.load.us(), true);
+    compare("", "update", first.update.us(), second.update.us(), true);
+    // Of a trace that does not say it: when its layers' backward passes have ended.
+    const bool has_ready = first.has_ready || second.has_ready;
+    const std::vector<Duration> ready = ready_times(first);
+    const std::vector<Duration> others_ready = ready_times(second);
+    std::vector<const Layer*> partners;
     for (const Layer& layer : first.layers) {
       std::vector<const Layer*>& same = others[layer.name];
       if (same.empty()) {
         add_unlike(layer.name, "only in the first", 0, 0);
         continue;
       }
-      compare(layer, *same.back(), has_ready);
+      const Layer& other = *same.back();
+      compare(layer, other);
+      if (has_ready)
+        compare(layer.name, "ready", ready[place_in(first, layer)].us(),
+                others_ready[place_in(second, other)].us(), true);
+      partners.push_back(&other);
       same.pop_back();
     }
+    compare_order(partners);
     for (const Layer& layer : second.layers) {
       std::vector<const Layer*>& left = others[layer.name];
       if (std::find(left.begin(), left.end(), &layer) != left.end())
@@ -53,10 +66,29 @@ class Comparer {
   }
 
  private:
-  void compare(const Layer& one, const Layer& other, bool has_ready) {
+  static std::size_t place_in(const Trace& trace, const Layer& layer) {
+    return static_cast<std::size_t>(&layer - trace.layers.data());
+  }
+  // `partners`: of the layers of the first trace, those in the second. Places count from 1, among
+  // the layers that are in both.
+  void compare_order(const std::vector<const Layer*>& partners) {
+    std::vector<const Layer*> in_order = partners;
+    std::sort(in_order.begin(), in_order.end());
+    for (std::size_t i = 0; i < partners.size(); ++i) {
+      const auto there = std::lower_bound(in_order.begin(), in_order.end(), partners[i]);
+      compare(partners[i]->name, "place", static_cast<double>(i + 1),
+              static_cast<double>(there - in_order.begin() + 1), false);
+    }
+  }
+  void compare(const Layer& one, const Layer& other) {
     for (const Quantity& quantity : quantities)
       compare(one.name, quantity.name, quantity.of(one), quantity.of(other), quantity.is_time);
-    if (has_ready) compare(one.name, "ready", one.ready.us(), other.ready.us(), true);
+    const auto tensors = [](const Layer& layer) {
+      return static_cast<double>(std::max<std::size_t>(1, layer.tensors.size()));
+    };
+    compare(one.name, "tensors", tensors(one), tensors(other), false);
+    if (one.tensors.size() == other.tensors.size() && one.tensors != other.tensors)
+      add_unlike(one.name, "sizes of tensors", 0, 0);
   }
   void compare(const std::string& name, const char* what, double one, double other, bool is_time) {
     if (one == other) return;
@@ -91,27 +123,32 @@ Fields fields_of(const Totals& totals) {
           Field("update_us", trace.update.us(), "the optimizer's step").at_least(0)};
 }
 
-bool is_in_one(const LayerDifference& one) { return one.what.starts_with("only"); }
+// What has no two numbers.
+bool is_bare(const LayerDifference& one) {
+  return one.what.starts_with("only") || one.what == "sizes of tensors";
+}
 
 std::string text_of(const LayerDifference& one, double value) {
-  if (is_in_one(one)) return "-";
-  if (one.what == "parameters") return rounded(value, 12);
+  if (is_bare(one)) return "-";
+  for (const char* const count : {"parameters", "batch", "tensors", "place"})
+    if (one.what == count) return rounded(value, 12);
   return one.what == "gradient" ? short_size(value) : short_duration(value, 5);
 }
 
 std::optional<double> in_both(const LayerDifference& one, double value) {
-  return is_in_one(one) ? std::nullopt : std::optional(value);
+  return is_bare(one) ? std::nullopt : std::optional(value);
 }
 
 }  // namespace
 
 Fields fields_of(const LayerDifference& one) {
-  return {{"name", one.name, "name of the layer"},
+  return {{"name", one.name, "name of the layer; empty: it is the whole trace that differs"},
           Field("what", one.what, "what differs")
-              .one_of({"only in the first", "only in the second", "parameters", "gradient",
-                       "forward", "backward", "ready"}),
-          {"first", in_both(one, one.first), "parameters, bytes or us"},
-          {"second", in_both(one, one.second), "parameters, bytes or us"}};
+              .one_of({"batch", "load", "update", "only in the first", "only in the second",
+                       "parameters", "gradient", "forward", "backward", "ready", "tensors",
+                       "sizes of tensors", "place"}),
+          {"first", in_both(one, one.first), "a count, bytes or us"},
+          {"second", in_both(one, one.second), "a count, bytes or us"}};
 }
 
 namespace {
@@ -121,8 +158,8 @@ Fields answer_fields(const TraceDifference& difference, const Totals& first, con
           {"first", first, "totals of the first trace"},
           {"second", second, "totals of the second trace"},
           Field("most_percent", difference.most_percent,
-                "the largest difference between two times of a layer, of the larger one; 100 where "
-                "layers or sizes differ")
+                "the largest difference between two times, of the larger one; 100 where layers, their "
+                "order, sizes or batches differ")
               .from(0, 100),
           {"layers", difference.layers,
            "every difference; layers are paired by name, those of the same name in order"}};
@@ -156,7 +193,7 @@ void print(std::ostream& out, const TraceDifference& difference, const Trace& fi
   }
   totals.print(out);
   if (difference.layers.empty()) {
-    out << "\nThe layers are the same.\n";
+    out << "\nThe traces are the same.\n";
     return;
   }
   out << '\n';
@@ -164,7 +201,7 @@ void print(std::ostream& out, const TraceDifference& difference, const Trace& fi
   Table table({"layer", "what", "first", "second"});
   for (std::size_t i = 0; i < std::min(most_lines, difference.layers.size()); ++i) {
     const LayerDifference& line = difference.layers[i];
-    table.add({line.name, line.what, text_of(line, line.first), text_of(line, line.second)});
+    table.add({line.name.empty() ? "(all)" : line.name, line.what, text_of(line, line.first), text_of(line, line.second)});
   }
   table.print(out, 2);
   if (difference.layers.size() > most_lines)

@@ -11,10 +11,9 @@
 namespace sgdsim {
 
 struct LayerDifference {
-  std::string name;
-  std::string
-      what;  // "only in the first", "parameters", "gradient", "forward", "backward", "ready"
-  double first = 0;  // parameters, bytes or us
+  std::string name;  // empty: of the whole trace
+  std::string what;  // as the field says
+  double first = 0;  // a count, bytes or us
   double second = 0;
 };
 
@@ -22,8 +21,8 @@ Fields fields_of(const LayerDifference& difference);
 
 struct TraceDifference {
   std::vector<LayerDifference> layers;
-  double most_percent = 0;  // of times, by the larger one; 100 where layers or sizes differ
-  bool is_alike = true;     // the same layers of the same sizes
+  double most_percent = 0;  // of times, by the larger one; 100 where all else differs
+  bool is_alike = true;     // but for times
 };
 
 // Layers are paired by their names, those of the same name in order.

@@ -8,8 +8,11 @@
 namespace sgdsim::diagnose {
 namespace {
 
-// An exchange that ends so long before another member of its group begins it is an error of clocks.
-constexpr int64_t disagreement_ns = 1'000'000;
+// An exchange that ends so long before another member of its group begins it is an error of clocks:
+// a part of what it lasts, but neither what stamps are rounded to nor what anybody would notice.
+constexpr int64_t part_that_disagrees = 4;
+constexpr int64_t least_disagreement_ns = 20'000;
+constexpr int64_t most_disagreement_ns = 1'000'000;
 constexpr double share_that_disagrees = 0.1;
 constexpr int64_t smallest_offset_ns = 20'000;
 constexpr int64_t farthest_apart_ns = 100'000'000'000'000;  // over a day: nobody means that
@@ -31,6 +34,8 @@ bool contradicts_itself(const StepWork& work) {
   for (const StepWork::EndDifference& one : work.end_differences) {
     Counted& counted = pairs[{one.worker, one.other}];
     ++counted.exchanges;
+    const int64_t disagreement_ns = std::clamp(one.shorter_ns / part_that_disagrees,
+                                               least_disagreement_ns, most_disagreement_ns);
     if (one.early_ns > disagreement_ns) ++counted.early;
   }
   return std::any_of(pairs.begin(), pairs.end(), [](const auto& pair) {
@@ -47,7 +52,8 @@ StepWork::EndDifference end_difference(const StepRecord& record, const RecordedO
   const int64_t first_early_ns = other.start_ns - first.end_ns;
   return {
       record.worker_of(first), record.worker_of(other), other.end_ns - first.end_ns,
-      is_between_stages(first.kind) ? other_early_ns : std::max(other_early_ns, first_early_ns)};
+      is_between_stages(first.kind) ? other_early_ns : std::max(other_early_ns, first_early_ns),
+      std::min(first.end_ns - first.start_ns, other.end_ns - other.start_ns)};
 }
 
 std::vector<int64_t> clock_offsets(const StepWork& work) {

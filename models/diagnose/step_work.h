@@ -52,6 +52,7 @@ struct StepWork {
     int32_t other = 0;
     int64_t ns = 0;        // by which the other one's clock said more at the end of an exchange
     int64_t early_ns = 0;  // by which one of them ended before the other began; below 0: it did not
+    int64_t shorter_ns = 0;  // the shorter of the two
   };
   std::vector<EndDifference> end_differences;
 

@@ -25,8 +25,9 @@ using diagnose::TimePart;
 constexpr int most_workers = 64;     // of a prediction that are looked at
 constexpr int most_iterations = 20;  // likewise
 
-StepRecord simulated_record(const std::string& file, const std::vector<std::string>& settings) {
-  const Experiment experiment = read_experiment(resolve_experiment(file, settings));
+StepRecord simulated_record(const std::string& file, const CompareWords& words) {
+  const Experiment experiment =
+      read_experiment(resolve_experiment(file, words.settings, words.cluster));
   const int workers = std::min(experiment.cluster.network.workers(), most_workers);
   const int last = experiment.warm_up + std::min(experiment.iterations, most_iterations) - 1;
   Timeline timeline = timeline_of(experiment, "0-" + std::to_string(workers - 1),
@@ -169,23 +170,24 @@ std::string time_part_words(TimePart part) {
 namespace {
 
 // A folder of profiles may also be a trace, which settings make an experiment.
-bool is_recorded_prediction(const std::string& file, const std::vector<std::string>& settings) {
+bool is_recorded_prediction(const std::string& file, const CompareWords& words) {
   if (file.starts_with('{') || !looks_like_record(file)) return false;
-  if (settings.empty()) return true;
+  if (words.settings.empty() && words.cluster.empty()) return true;
   if (is_folder(file)) return false;
-  throw InputError("--set", "changes a field of an experiment, and " + file +
-                                " is a record: give an experiment, or leave --set out");
+  const char* const given = words.cluster.empty() ? "--set" : "--cluster";
+  throw InputError(given, "changes a field of an experiment, and " + file +
+                              " is a record: give an experiment, or leave " + given + " out");
 }
 
 }  // namespace
 
-PredictedSteps read_prediction(const std::string& file, const std::vector<std::string>& settings) {
+PredictedSteps read_prediction(const std::string& file, const CompareWords& words) {
   PredictedSteps prediction;
   prediction.file = place_of(file);
-  const bool is_recorded = is_recorded_prediction(file, settings);
+  const bool is_recorded = is_recorded_prediction(file, words);
   FoundRecord found = is_recorded
-                          ? read_record(file)
-                          : FoundRecord{simulated_record(file, settings), diagnose::Clocks::one};
+                          ? read_record(file, division_of(file, words.of))
+                          : FoundRecord{simulated_record(file, words), diagnose::Clocks::one};
   prediction.work =
       diagnose::clocked_work(std::move(found.record), diagnose::ClockRule::by_record, found.clocks)
           .work;
@@ -232,7 +234,8 @@ Comparison compare(DiagnoseAnswer measured, const PredictedSteps& prediction) {
 
 Fields comparison_fields(CompareWords& words) {
   return record_fields(words.of) +
-         Fields{{"set", words.settings, "change a field of the experiment: cluster.nodes=8"}};
+         Fields{{"cluster", words.cluster, "cluster of the experiment, by file or name"},
+                {"set", words.settings, "change a field of the experiment: cluster.nodes=8"}};
 }
 
 Fields compare_fields(CompareWords& words) {
@@ -244,7 +247,7 @@ Fields compare_fields(CompareWords& words) {
 
 AnsweredComparison answer_compare(const CompareWords& words, const Watch& watch) {
   AnsweredComparison answered;
-  answered.prediction = read_prediction(words.experiment, words.settings);
+  answered.prediction = read_prediction(words.experiment, words);
   answered.comparison = compare(answer_diagnose(read_record(words.record, words.of, watch),
                                                 diagnose::ClockRule::by_record, {}),
                                 answered.prediction);

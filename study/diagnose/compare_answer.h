@@ -19,7 +19,9 @@ struct PredictedSteps {
   diagnose::PartTimes times{};
   double step_s = 0;
 };
-PredictedSteps read_prediction(const std::string& file, const std::vector<std::string>& settings);
+struct CompareWords;
+// What the words say of the record's division holds for another record that does not say it.
+PredictedSteps read_prediction(const std::string& file, const CompareWords& words);
 
 struct Comparison {
   DiagnoseAnswer measured;
@@ -38,6 +40,7 @@ struct CompareWords {
   std::string record;
   std::string experiment;  // or another record
   RecordWords of;          // of the record
+  std::string cluster;  // of a trace, or another one of the experiment
   std::vector<std::string> settings;
 };
 // Without the files, which a command line has in an order of its own.

@@ -215,6 +215,13 @@ DiagnoseAnswer answer_diagnose(FoundRecord found, diagnose::ClockRule rule,
         "a step that is played takes " + short_duration(answer.diagnosis.played_s * 1e6) +
         ", longer than the recorded " + short_duration(answer.diagnosis.measured_s * 1e6) +
         ": what lay side by side is played one after the other, and the answer is about that");
+  constexpr double much_shorter = 1.1;
+  if (answer.diagnosis.launch() > much_shorter)
+    answer.notes.push_back(
+        "of a recorded step of " + short_duration(answer.diagnosis.measured_s * 1e6) + ", " +
+        short_duration((answer.diagnosis.measured_s - answer.diagnosis.played_s) * 1e6) +
+        " lie between its operations: work that is none of them, or waiting for workers that are "
+        "not in the record. The answer is about the rest");
   return answer;
 }
 

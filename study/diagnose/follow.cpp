@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "sim/core/error.h"
+#include "sim/core/name_order.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -49,7 +50,7 @@ bool Follower::add_step(const diagnose::StepTimes& step) {
   const double residual = std::log(step.time_s / prediction_.step_s);
   const bool is_reference = !alarm_.is_ready();
   alarm_.add(residual);
-  ++steps_;
+  numbers_.push_back(step.step);
   last_s_ = step.time_s;
   std::vector<double> causes = step.causes;
   causes.push_back(step.times[static_cast<std::size_t>(diagnose::TimePart::launch)]);
@@ -71,8 +72,13 @@ bool Follower::add_step(const diagnose::StepTimes& step) {
          << rounded(rule_.h, 3) << '\n';
   if (alarm_.sign() == 0) return false;
   alarm_text_ = std::string("steps have become ") + (alarm_.sign() > 0 ? "slower" : "faster") +
-                " since step " + std::to_string(step.step - alarm_.since() + 1) + ": " + blamed();
+                " since step " + std::to_string(first_since()) + ": " + blamed();
   return true;
+}
+
+int64_t Follower::first_since() const {
+  const auto since = static_cast<std::size_t>(std::max(1, alarm_.since()));
+  return numbers_[numbers_.size() - std::min(since, numbers_.size())];
 }
 
 // Which cause moved most, the way the steps did.
@@ -103,7 +109,7 @@ void Follower::print_prometheus(std::ostream& out) const {
       << "sgdsim_cusum{side=\"slower\"} " << Json(alarm_.up()).dump() << '\n'
       << "sgdsim_cusum{side=\"faster\"} " << Json(alarm_.down()).dump() << '\n'
       << "# TYPE sgdsim_steps_total counter\n"
-      << "sgdsim_steps_total " << steps_ << '\n'
+      << "sgdsim_steps_total " << numbers_.size() << '\n'
       << "# TYPE sgdsim_alarm gauge\n"
       << "sgdsim_alarm " << (has_alarm() ? 1 : 0) << '\n';
 }
@@ -119,7 +125,7 @@ std::vector<std::string> new_files(const std::string& folder, std::set<std::stri
         entry.is_directory(none) || name.ends_with(".json") || name.ends_with(".json.gz");
     if (may_be_record && !seen.contains(name)) files.push_back(name);
   }
-  std::sort(files.begin(), files.end());
+  std::sort(files.begin(), files.end(), counts_before);
   seen.insert(files.begin(), files.end());
   return files;
 }

@@ -18,13 +18,14 @@ class Follower {
 
   // The steps of a record; true if one of them raised the alarm.
   bool add(FoundRecord found);
-  int64_t steps() const { return steps_; }
+  int64_t steps() const { return static_cast<int64_t>(numbers_.size()); }
   bool has_alarm() const { return !alarm_text_.empty(); }
   const std::string& alarm_text() const { return alarm_text_; }
   void print_prometheus(std::ostream& out) const;
 
  private:
   bool add_step(const diagnose::StepTimes& step);
+  int64_t first_since() const;  // the alarm's sum last was 0: the number of that step
   std::string blamed() const;
 
   const PredictedSteps& prediction_;
@@ -36,7 +37,7 @@ class Follower {
   std::vector<double> usual_;                // of each, summed over the reference
   std::vector<std::vector<double>> recent_;  // since the alarm's sum last was 0
   double last_s_ = 0;
-  int64_t steps_ = 0;
+  std::vector<int64_t> numbers_;  // of all steps
   std::string alarm_text_;
 };
 

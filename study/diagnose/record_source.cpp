@@ -136,6 +136,15 @@ void check_no_layout(const RecordWords& words, const std::string& file) {
     throw no_effect(given, "on " + file + ", which says itself how its steps are");
 }
 
+RecordWords division_of(const std::string& file, const RecordWords& words) {
+  if (!is_folder(file) || !profiles_in(file).empty()) return {};
+  RecordWords division;
+  division.layout = words.layout;
+  division.stage = words.stage;
+  division.exchanges = words.exchanges;
+  return division;
+}
+
 bool looks_like_record(const std::string& file) {
   std::error_code problem;
   if (is_folder(file)) return true;

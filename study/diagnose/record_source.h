@@ -43,6 +43,8 @@ FoundRecord read_record(const std::string& file, const RecordWords& words = {},
                         const Watch& watch = {});
 // By its beginning alone.
 bool looks_like_record(const std::string& file);
+// What they say of how a job is divided, if a record does not say it.
+RecordWords division_of(const std::string& file, const RecordWords& words);
 // InputError if the words say how a job is divided, which this record says itself.
 void check_no_layout(const RecordWords& words, const std::string& file);
 

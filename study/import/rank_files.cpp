@@ -6,6 +6,7 @@
 
 #include "sim/core/byte_source.h"
 #include "sim/core/error.h"
+#include "sim/core/name_order.h"
 #include "study/import/profile_trace.h"
 #include "traces/measurement/registry.h"
 #include "traces/measurement/words.h"
@@ -44,7 +45,7 @@ std::vector<std::string> files_that(const std::string& folder,
   for (const auto& entry : std::filesystem::directory_iterator(folder, none))
     if (entry.is_regular_file(none) && fits(entry.path().string()))
       files.push_back(entry.path().string());
-  std::sort(files.begin(), files.end());
+  std::sort(files.begin(), files.end(), counts_before);
   return files;
 }
 

@@ -32,6 +32,12 @@ Timeline timeline_of(const Experiment& experiment, const std::string& workers,
       iterations, experiment.warm_up + experiment.iterations, "--timeline-iterations", "iteration");
   timeline.first_iteration = chosen.front();
   timeline.last_iteration = chosen.back();
+  if (chosen.size() != static_cast<std::size_t>(chosen.back() - chosen.front()) + 1)
+    throw InputError("--timeline-iterations", "\"" + iterations +
+                                                  "\" leaves some out; a timeline is of one "
+                                                  "range, as " +
+                                                  std::to_string(chosen.front()) + "-" +
+                                                  std::to_string(chosen.back()));
   return timeline;
 }
 

@@ -333,6 +333,31 @@ std::vector<int64_t> least_pauses(const std::vector<Stepped>& all, std::size_t l
   return least;
 }
 
+// Whether ranks wait for others in exchanges that are not the last ones of their steps: for more
+// than a twentieth of a step, in half of the steps of a rank.
+bool waits_within_steps(const std::vector<Stepped>& all, std::size_t length) {
+  constexpr int64_t part_of_step = 20;
+  const auto length_of = [](const Stepped& one, std::size_t at) {
+    return one.process.exchanges[at].end_ns - one.process.exchanges[at].start_ns;
+  };
+  std::vector<int64_t> shortest(length, std::numeric_limits<int64_t>::max());
+  for (const Stepped& one : all)
+    for (const Step& step : one.steps)
+      for (std::size_t i = 0; i < length; ++i)
+        shortest[i] = std::min(shortest[i], length_of(one, step.at + i));
+  return std::any_of(all.begin(), all.end(), [&](const Stepped& one) {
+    const auto waits = [&](const Step& step) {
+      for (std::size_t i = 0; i + 1 < length; ++i)
+        if ((length_of(one, step.at + i) - shortest[i]) * part_of_step >
+            step.end_ns - step.start_ns)
+          return true;
+      return false;
+    };
+    const auto waiting = std::count_if(one.steps.begin(), one.steps.end(), waits);
+    return waiting > 0 && 2 * static_cast<std::size_t>(waiting) >= one.steps.size();
+  });
+}
+
 // Closer than this, an exchange waited for the one before it.
 constexpr int64_t at_once_ns = 20'000;
 
@@ -407,6 +432,11 @@ StepRecord record_of_logs(std::vector<ExchangeLog> logs, const LogLayout& layout
   std::vector<Stepped> stepped;
   for (Process& process : processes) stepped.push_back(stepper.steps_of(std::move(process)));
   note_steps_without_begin(stepped, own_notes);
+  if (waits_within_steps(stepped, pattern.keys.size()))
+    own_notes.emplace_back(
+        "ranks wait for others in exchanges that are not the last ones of a step; what follows one "
+        "is taken to be computed beside it, as gradients are. Where computing waits for every "
+        "exchange, who is late is seen with --exchanges 1");
   const std::vector<int64_t> least = least_pauses(stepped, pattern.keys.size());
   RankProfiles ranks(layout.clocks_may_be_far_apart, format);
   for (const std::string& note : own_notes) ranks.add_problem(note);

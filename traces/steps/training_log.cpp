@@ -13,6 +13,7 @@
 
 #include "sim/core/decimal.h"
 #include "sim/core/error.h"
+#include "sim/core/nearest_rank.h"
 #include "traces/complete.h"
 #include "traces/measurement/words.h"
 #include "traces/steps/line_stamps.h"
@@ -107,6 +108,8 @@ class TrainingLogReader {
   std::optional<int64_t> last_number_;
   std::optional<int64_t> last_iteration_;
   bool starts_again_ = false;
+  int64_t gone_back_to_ = 0;    // in the middle of the run, at last
+  std::vector<double> slower_;  // since then: steps that occur again, as a part of what they took
   double before_ = 0;  // seconds of the steps that occur again
   double again_ = 0;   // and what they took then
   std::optional<SummaryRates> first_rates_;
@@ -146,17 +149,28 @@ void TrainingLogReader::follow(int64_t number) {
   if (!first_number_) first_number_ = number;
   const bool goes_back = last_number_ && number < *last_number_;
   if (goes_back && number <= *first_number_) starts_again_ = true;
+  if (goes_back) {
+    gone_back_to_ = number;
+    slower_.clear();
+  }
   last_number_ = number;
 }
 
-// Several ranks may print the same, and a run may start again as it was. Without a number it ends
+// Several ranks may print the same, and a run may start again as it was, or go back to what it has
+// saved: the first steps are slow then, so that the median of some counts. Without a number it ends
 // there.
 void TrainingLogReader::check_alike(std::optional<int64_t> number) const {
-  if (!starts_again_ || std::abs(again_ - before_) <= largest_difference * before_) return;
+  constexpr std::size_t fewest = 10;
+  const bool differs = starts_again_ && std::abs(again_ - before_) > largest_difference * before_;
+  const bool differs_later =
+      slower_.size() >= fewest && std::abs(median_of(slower_) - 1) > largest_difference;
+  if (!differs && !differs_later) return;
   throw InputError(
-      log_.file, "it starts again at step " + std::to_string(*first_number_) +
-                     ", with other times" +
-                     (number ? ", and goes on to step " + std::to_string(*number) : "") + two_runs);
+      log_.file,
+      (differs ? "it starts again at step " + std::to_string(*first_number_)
+               : "it goes back to step " + std::to_string(gone_back_to_)) +
+          ", with other times" +
+          (number ? ", and goes on to step " + std::to_string(*number) : "") + two_runs);
 }
 
 void TrainingLogReader::check_alike(const SummaryRates& rates) {
@@ -170,6 +184,7 @@ void TrainingLogReader::add(double seconds, std::optional<int64_t> number, int64
   if (number) follow(*number);
   if (number && seconds_.contains(*number)) {
     ++repeated_;
+    if (seconds > 0) slower_.push_back(seconds / seconds_[*number]);
     if (starts_again_ && seconds > 0) {
       before_ += seconds_[*number];
       again_ += seconds;
@@ -182,6 +197,7 @@ void TrainingLogReader::add(double seconds, std::optional<int64_t> number, int64
   }
   if (number) {
     check_alike(*number);
+    slower_.clear();
     seconds_[*number] = seconds;
   }
   run_.steps.push_back(Duration::nearest_ps(seconds * 1e12));
