@@ -67,7 +67,8 @@ std::span<const FileSchema> file_schemas() {
       {"advice", "What could be changed about a training step, best first",
        "The answer of `sgdsim advise --format json`.", schema_of_advice},
       {"best", "The best point of every group of a sweep",
-       "What `sgdsim sweep --minimize` prints: groups of points that differ in the chosen axes "
+       "What `sgdsim sweep --minimize` or `--maximize` prints: groups of points that differ in the "
+       "chosen axes "
        "only.",
        schema_of_best},
       {"breaks", "What a step loses with parts of the machine slower or gone",

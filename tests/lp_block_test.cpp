@@ -17,6 +17,7 @@ namespace {
 struct Setting {
   const char* reason;
   std::vector<std::pair<std::string, std::string>> options;
+  bool shares_ports = false;  // an all-reduce's two ways
 };
 
 Duration time_with(const Setting& setting, Operation operation, const Cluster& cluster,
@@ -30,16 +31,23 @@ Duration time_with(const Setting& setting, Operation operation, const Cluster& c
   return simulate_collective(question, cluster, "test").time;
 }
 
+// An all-reduce whose results come back through the ports of its sums has no formula: where folds
+// take longer than sending, a twentieth.
 TEST_CASE("lp: no block is more than a hundredth faster than the default") {
   const PairCost ten{Duration::us(10), PerByte::ps(100), PerByte()};
   const PairCost folding{Duration::us(10), PerByte::ps(100), PerByte::ps(40)};
   const PairCost slow{Duration::us(50), PerByte::ps(9000), PerByte()};
+  const PairCost slow_folds{Duration::us(10), PerByte::ps(100), PerByte::ps(300)};
   const std::vector<Setting> settings = {
-      {"as it comes", {}},
+      {"as it comes", {}, true},
       {"one way after the other", {{"lp_allreduce", "sequential"}}},
-      {"two links", {{"duplex", "link"}}}};
+      {"two links", {{"duplex", "link"}}},
+      {"folds beside", {{"gamma", "overlap"}}, true},
+      {"folds beside, one way after the other",
+       {{"gamma", "overlap"}, {"lp_allreduce", "sequential"}}},
+      {"folds beside, two links", {{"gamma", "overlap"}, {"duplex", "link"}}}};
   for (const Setting& setting : settings)
-    for (const PairCost& cost : {ten, folding, slow})
+    for (const PairCost& cost : {ten, folding, slow, slow_folds})
       for (const Operation operation :
            {Operation::broadcast, Operation::reduce, Operation::allreduce})
         for (const int ranks : {2, 3, 4, 8, 13})
@@ -60,7 +68,9 @@ TEST_CASE("lp: no block is more than a hundredth faster than the default") {
             INFO(setting.reason, ", ", name_of(operation), " of ", size_B, " B among ", ranks,
                  ", gamma ", cost.reduce.ps(), ", beta ", cost.per_byte.ps(), "; best block ",
                  best_block);
-            CHECK(usual <= 1.01 * best);
+            const bool has_formula = operation != Operation::allreduce || !setting.shares_ports ||
+                                     ranks == 2 || cost.reduce <= cost.per_byte;
+            CHECK(usual <= (has_formula ? 1.01 : 1.05) * best);
           }
 }
 

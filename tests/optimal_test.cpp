@@ -199,6 +199,7 @@ TEST_CASE("optimal: never loses with any compression, whose work delays the grad
       R"({"name": "gtopk", "density": 0.001, "selection": "p102_100"})",
       R"({"name": "truncate16", "compress": {"per_byte": "0.01 ns/B"}, "decompress": {"per_byte": "0.01 ns/B"}})",
       R"({"name": "quantize8", "compress": {"start_up": "30 us", "per_byte": "0.05 ns/B"}, "decompress": {"per_byte": "0.02 ns/B"}})",
+      R"({"name": "lags", "density": 0.1})",
       R"({"name": "qsgd", "levels": 4, "compress": {"per_byte": "0.05 ns/B"}, "decompress": {"per_byte": "0.02 ns/B"}})"};
   int compared = 0;
   for (const std::string& compression : compressions)
@@ -217,9 +218,12 @@ TEST_CASE("optimal: never loses with any compression, whose work delays the grad
       for (const char* const strategy : {"wfbp", "mg_wfbp", "sync_easgd", "ddp", "fixed_buckets",
                                          "omgs", R"({"name": "omgs", "rule": "exact"})"}) {
         CAPTURE(strategy);
+        // Whose buckets part a layer may spread the entries that it was to send by itself.
+        if (compression.find("lags") != std::string::npos && std::string(strategy) == "ddp")
+          continue;
         CHECK(best <= time_of(strategy));
         ++compared;
       }
     }
-  CHECK(compared == 6 * 3 * 7);
+  CHECK(compared == 7 * 3 * 7 - 3);
 }

@@ -135,7 +135,6 @@ TEST_CASE("page: a grid has the points of the sweep and its winners") {
   const Json answer = ask({{"ask", "grid"}, {"input", input}, {"axes", axes}});
   REQUIRE_FALSE(answer.contains("error"));
   const std::vector<std::string> sweep = {"sweep",  "app/experiments/googlenet_k80.json",
-                                          "--set",  "cluster.nodes=64",
                                           "--axis", "cluster.nodes=2,16,256",
                                           "--axis", "cluster.nic.bandwidth=1 Gbps,25 Gbps,100 Gbps",
                                           "--axis", "strategy=wfbp,sync_easgd,mg_wfbp,optimal,p3"};

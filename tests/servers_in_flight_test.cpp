@@ -115,8 +115,11 @@ TEST_CASE("servers in flight: a lone message goes as the one before has spread t
     CHECK(metrics["iteration_us"]["mean"].get<double>() ==
           doctest::Approx(50'000 + 13 * 8000).epsilon(0.001));
     const bool is_formula = std::string_view(fidelity) == "closed_form";
-    CHECK(metrics["messages"] == (is_formula ? 0 : 24));
-    CHECK(metrics["wire_B"] == (is_formula ? 0 : 24e6));
+    CHECK(metrics.contains("messages") == !is_formula);
+    CHECK(metrics.contains("wire_B") == !is_formula);
+    if (is_formula) continue;
+    CHECK(metrics["messages"] == 24);
+    CHECK(metrics["wire_B"] == 24e6);
   }
 }
 // Every message of a step is counted where they are simulated.

@@ -24,6 +24,7 @@ struct ClusterFields {
   std::optional<double> acknowledgements;
   Duration start;
   std::optional<NcclConstants> nccl;
+  std::string gpu;
 };
 
 void check_window(const Value& window) {
@@ -60,6 +61,10 @@ Fields fields_of(ClusterFields& o) {
                       "what a collective costs every worker once, before its first message; not "
                       "of parameter servers")
                     .also([](const Value& value) { read_latency(value); }),
+                Field("gpu", o.gpu,
+                      "its GPUs, by a name of `sgdsim list gpus` or another one: layouts are "
+                      "priced for them unless others are asked for")
+                    .otherwise("not said"),
                 Field("nccl", o.nccl,
                       "NCCL on these machines, for NCCL's own model: latencies and efficiencies in "
                       "place of its constants, as `sgdsim fit --from-collective nccl` finds them; "
@@ -170,6 +175,7 @@ ClusterFile read_cluster(const Value& value) {
   std::string name = given.head.name.empty() ? std::string(shape.name) : given.head.name;
   std::string description = given.head.description;
   std::string source = given.head.source;
+  std::string gpu = given.gpu;
   const NetworkKind kind = given.network;
   const Duration start = given.start;
   std::shared_ptr<const NcclConstants> nccl;
@@ -195,6 +201,7 @@ ClusterFile read_cluster(const Value& value) {
                                .workers_per_leaf = static_cast<int>(
                                    std::min<int64_t>(wiring.nodes_per_leaf, wiring.nodes) *
                                    wiring.gpus_per_node),
+                               .gpu = std::move(gpu),
                                .valid = valid_range(value.json()),
                                .kind = kind,
                                .sharing = given.sharing.value_or(usual_sharing),

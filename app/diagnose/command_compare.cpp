@@ -50,8 +50,7 @@ bool follow_file(Follower& follower, const CompareArguments& arguments, const st
 void follow(const CompareArguments& arguments, Streams streams, int& exit_code) {
   if (arguments.format == "json")
     throw InputError("--format", "with --follow, table or prometheus; got json");
-  const PredictedSteps prediction =
-      read_prediction(arguments.files.back(), arguments.words);
+  const PredictedSteps prediction = read_prediction(arguments.files.back(), arguments.words);
   std::ostream nowhere(nullptr);
   Follower follower(prediction, arguments.rule,
                     arguments.format == "table" ? streams.out : nowhere);

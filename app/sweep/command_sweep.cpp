@@ -98,17 +98,19 @@ void check_options(const SweepArguments& arguments) {
   if (emits)
     refuse_idle({{"--columns", !arguments.columns.empty()},
                  {"--minimize", !arguments.words.minimize.empty()},
+                 {"--maximize", !arguments.words.maximize.empty()},
                  {"--over", !arguments.words.over.empty()},
                  {"--picture", !arguments.picture.empty()},
                  {"--resume", options.resume},
                  {"--force", options.force},
                  {"--dry-run", arguments.dry_run}},
                 "with --emit");
-  if (arguments.words.minimize.empty())
+  if (objective_of(arguments.words).column.empty())
     refuse_idle({{"--format", !arguments.format.empty()},
                  {"--over", !arguments.words.over.empty()},
                  {"--picture", !arguments.picture.empty()}},
-                "without --minimize");
+                "without --minimize or --maximize");
+  check_picture_name(arguments.picture);
 }
 
 void check_outputs(const SweepArguments& arguments, const Sweep& sweep) {
@@ -213,12 +215,13 @@ int sweep(SweepArguments& arguments, Streams streams) {
   }
   std::optional<Best> best;
   std::function<void(DonePoint &&)> each;
-  if (!arguments.words.minimize.empty()) {
+  options.objective = objective_of(arguments.words);
+  if (!options.objective.column.empty()) {
     if (options.shard.count > 1)
-      throw InputError("--minimize", "a shard has not all points of a group; merge first");
-    best.emplace(sweep, arguments.words.minimize, split_list(arguments.words.over));
+      throw InputError(options.objective.option(),
+                       "a shard has not all points of a group; merge first");
+    best.emplace(sweep, options.objective.column, split_list(arguments.words.over));
     if (!arguments.picture.empty()) check_can_be_drawn(best->others().size());
-    options.objective = arguments.words.minimize;
     each = [&](DonePoint&& point) { best->add(std::move(point)); };
   }
   if (best && options.out == "-") options.out.clear();  // standard output is for the best

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "app/plot/drawing.h"
 #include "app/plot/looks.h"
 #include "sim/core/error.h"
 #include "study/advise/apart.h"
 #include "study/sweep/best.h"
+#include "study/sweep/gains.h"
 #include "study/table.h"
 #include "study/write_text.h"
 
@@ -84,7 +86,7 @@ struct Picture {
     const double value = group["value"];
     const double lead = ties > 0 ? 0
                         : group.contains("next") && value > 0
-                            ? group["next"].get<double>() / value - 1
+                            ? std::abs(group["next"].get<double>() / value - 1)
                             : full_colour_lead;
     const double strength = 0.25 + 0.55 * std::min(1., std::max(0., lead) / full_colour_lead);
     const std::string colour = colour_of(winner);
@@ -105,6 +107,13 @@ struct Picture {
 };
 
 }  // namespace
+
+void check_picture_name(const std::string& file) {
+  const std::string end = std::filesystem::path(file).extension().string();
+  if (!end.empty() && end != ".svg")
+    throw InputError("--picture", "expected a name that ends in .svg, got \"" + file.substr(0, 60) +
+                                      "\"; - is standard output");
+}
 
 void check_can_be_drawn(std::size_t other_axes) {
   if (other_axes < 1 || other_axes > 2)
@@ -144,7 +153,8 @@ std::string winners_svg(const Json& best, const std::string& title) {
                    R"(text-anchor="end")");
   svg += picture.cells;
   svg += text_at(12, height - 14,
-                 objective + ": the least of each cell; full colour where the next is 5 % behind" +
+                 objective + ": the " + best_word(objective) +
+                     " of each cell; full colour where the next is 5 % behind" +
                      (picture.has_ties ? "; +n: n others are as good" +
                                              as_good_within(best.value("error_percent", 0.0) / 100)
                                        : ""),

@@ -11,6 +11,8 @@
 
 namespace sgdsim {
 
+// An InputError if the name says that it is something else than SVG.
+void check_picture_name(const std::string& file);
 // An InputError unless there are one or two other axes.
 void check_can_be_drawn(std::size_t other_axes);
 

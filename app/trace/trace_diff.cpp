@@ -34,7 +34,8 @@ class Comparer {
     std::map<std::string, std::vector<const Layer*>> others;
     for (auto layer = second.layers.rbegin(); layer != second.layers.rend(); ++layer)
       others[layer->name].push_back(&*layer);
-    compare("", "batch", static_cast<double>(first.batch), static_cast<double>(second.batch), false);
+    compare("", "batch", static_cast<double>(first.batch), static_cast<double>(second.batch),
+            false);
     compare("", "load", first.load.us(), second.load.us(), true);
     compare("", "update", first.update.us(), second.update.us(), true);
     // Of a trace that does not say it: when its layers' backward passes have ended.
@@ -154,15 +155,16 @@ Fields fields_of(const LayerDifference& one) {
 namespace {
 
 Fields answer_fields(const TraceDifference& difference, const Totals& first, const Totals& second) {
-  return {answer_kind("sgdsim/trace-diff/1"),
-          {"first", first, "totals of the first trace"},
-          {"second", second, "totals of the second trace"},
-          Field("most_percent", difference.most_percent,
-                "the largest difference between two times, of the larger one; 100 where layers, their "
-                "order, sizes or batches differ")
-              .from(0, 100),
-          {"layers", difference.layers,
-           "every difference; layers are paired by name, those of the same name in order"}};
+  return {
+      answer_kind("sgdsim/trace-diff/1"),
+      {"first", first, "totals of the first trace"},
+      {"second", second, "totals of the second trace"},
+      Field("most_percent", difference.most_percent,
+            "the largest difference between two times, of the larger one; 100 where layers, their "
+            "order, sizes or batches differ")
+          .from(0, 100),
+      {"layers", difference.layers,
+       "every difference; layers are paired by name, those of the same name in order"}};
 }
 
 }  // namespace
@@ -201,7 +203,8 @@ void print(std::ostream& out, const TraceDifference& difference, const Trace& fi
   Table table({"layer", "what", "first", "second"});
   for (std::size_t i = 0; i < std::min(most_lines, difference.layers.size()); ++i) {
     const LayerDifference& line = difference.layers[i];
-    table.add({line.name.empty() ? "(all)" : line.name, line.what, text_of(line, line.first), text_of(line, line.second)});
+    table.add({line.name.empty() ? "(all)" : line.name, line.what, text_of(line, line.first),
+               text_of(line, line.second)});
   }
   table.print(out, 2);
   if (difference.layers.size() > most_lines)

@@ -31,7 +31,9 @@ int root_of(const CollectiveJob& job) {
 // Never more than a million blocks: the rest of the gain is below (P - 2) / 2^20 of the time.
 constexpr double most_blocks = 1 << 20;
 
-// The time of m blocks of b bytes is m (startups + rate b) + filled_startups + filled_rate b.
+// The time of m blocks of b bytes is m (startups + rate b) + filled_startups + filled_rate b. Where
+// folds have an engine of their own it is the larger of that and the same with m (fold_startups +
+// fold_rate b), on the same way through the chain.
 struct BlockCost {
   double startups = 0;  // of each block
   double rate = 0;
@@ -39,10 +41,46 @@ struct BlockCost {
   double filled_rate = 0;
   double alone_startups = 0;  // more, of a single block
   double alone_rate = 0;
+  bool are_folds_beside = false;
+  double fold_startups = 0;
+  double fold_rate = 0;
 
   BlockCost(const CollectiveJob& job, const PairCost& cost)
       : startups(static_cast<double>((job.wire() ? cost.agreement() : cost.start_up()).ps())),
         rate(cost.per_byte.ps()) {
+    put_all_in_series(job, cost);
+    if (job.options.of(folds_beside) && job.operation != Operation::broadcast)
+      put_folds_beside(job, cost);
+  }
+  // Two members use each port for one flow only, as if every link were a resource of its own.
+  static bool has_ports_for_both(const CollectiveJob& job) {
+    return !job.options.of(sequential) && (job.options.of(duplex_of_links) || job.size() == 2);
+  }
+  double best_B(double n) const {
+    const auto best = [n](double each, double filled) {
+      return filled > 0 ? std::sqrt(n * each / filled) : n;
+    };
+    const double sent_B = best(startups, filled_rate);
+    if (!are_folds_beside || fold_rate <= rate || startups <= fold_startups) return sent_B;
+    // Larger blocks take as long as their folds.
+    const double as_long_B = (startups - fold_startups) / (fold_rate - rate);
+    const double folded_B = best(fold_startups, filled_rate + rate - fold_rate);
+    return sent_B <= as_long_B ? sent_B : std::max(as_long_B, folded_B);
+  }
+  // Whole blocks; the last one may be shorter.
+  double time_ps(double n, double block_B) const {
+    const double alone = block_B >= n ? alone_startups + alone_rate * block_B : 0;
+    const double count = std::ceil(n / block_B);
+    const double sent = count * startups + n * rate;
+    const double filled = filled_startups + filled_rate * block_B;
+    if (!are_folds_beside) return sent + filled + alone;
+    const double one = startups + rate * block_B;
+    const double longer = std::max(one, fold_startups + fold_rate * block_B) - one;
+    return std::max(sent, count * fold_startups + n * fold_rate) + filled - longer + alone;
+  }
+
+ private:
+  void put_all_in_series(const CollectiveJob& job, const PairCost& cost) {
     const double beta = rate;
     const double gamma = cost.reduce.ps();
     const double hops = job.size() - 1;
@@ -69,18 +107,22 @@ struct BlockCost {
     filled_startups -= alpha;
     filled_rate -= beta;
   }
-  // Two members use each port for one flow only, as if every link were a resource of its own.
-  static bool has_ports_for_both(const CollectiveJob& job) {
-    return !job.options.of(sequential) && (job.options.of(duplex_of_links) || job.size() == 2);
-  }
-  double best_B(double n) const {
-    return filled_rate > 0 ? std::sqrt(n * startups / filled_rate) : n;
-  }
-  // Whole blocks; the last one may be shorter.
-  double time_ps(double n, double block_B) const {
-    const double alone = block_B >= n ? alone_startups + alone_rate * block_B : 0;
-    return std::ceil(n / block_B) * startups + n * rate + filled_startups + filled_rate * block_B +
-           alone;
+  // The way of the first block stays as long; each one behind it comes when it is sent, or folded.
+  void put_folds_beside(const CollectiveJob& job, const PairCost& cost) {
+    // Of a port that sends both sums and results some folds are in the way: about as simulated.
+    constexpr double part_in_the_way = 0.2;
+    const double gamma = cost.reduce.ps();
+    const bool all = job.operation == Operation::allreduce;
+    are_folds_beside = true;
+    fold_rate = gamma;
+    if (all && job.options.of(sequential)) {
+      fold_startups = startups / 2;
+      fold_rate += (rate - gamma) / 2;
+    }
+    const bool shares_ports = all && !job.options.of(sequential) && !has_ports_for_both(job);
+    const double beside = shares_ports ? (1 - part_in_the_way) * gamma : gamma;
+    rate -= beside;
+    filled_rate += beside;
   }
 };
 

@@ -89,11 +89,8 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
     answer.path = "formula";
     if (job.options.shares_ports)
       answer.warnings.emplace_back("the closed form does not know of shared ports");
-    if (!algorithm.closed_form_note.empty())
-      answer.warnings.emplace_back(algorithm.closed_form_note);
-    if (!cluster.network.is_uniform() && !(algorithm.knows_links && job.wire()))
-      answer.warnings.emplace_back(
-          "the closed form charges every message the cost of the worst pair");
+    for (std::string& note : notes_of_formula(algorithm, job, cluster.network))
+      answer.warnings.push_back(std::move(note));
     return answer;
   }
   std::unique_ptr<Resources> wires;
@@ -186,6 +183,15 @@ std::unique_ptr<Resources> wires_of(const Cluster& cluster, const CollectiveOpti
   if (!cluster.wires)
     throw InputError("", "fidelity flow needs a cluster with wires: a cluster file");
   return cluster.wires({options.routing, seed});
+}
+
+std::vector<std::string> notes_of_formula(const Algorithm& algorithm, const CollectiveJob& job,
+                                          const Network& network) {
+  std::vector<std::string> notes;
+  if (!algorithm.closed_form_note.empty()) notes.emplace_back(algorithm.closed_form_note);
+  if (!network.is_uniform() && !(algorithm.knows_links && job.wire()))
+    notes.emplace_back(worst_pair_said);
+  return notes;
 }
 
 std::string beyond_valid(const Program& program, const Cluster& cluster) {

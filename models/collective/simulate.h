@@ -73,6 +73,12 @@ struct CollectiveAnswer {
 CollectiveAnswer simulate_collective(const CollectiveQuestion& question, const Cluster& cluster,
                                      const std::string& where);
 
+// What the closed form of an algorithm says of itself, or does not know of the network.
+inline constexpr char worst_pair_said[] =
+    "the closed form charges every message the cost of the worst pair";
+std::vector<std::string> notes_of_formula(const Algorithm& algorithm, const CollectiveJob& job,
+                                          const Network& network);
+
 // Why the costs of this cluster do not reach the messages of a program; empty if they do.
 std::string beyond_valid(const Program& program, const Cluster& cluster);
 

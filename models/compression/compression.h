@@ -63,6 +63,7 @@ struct Compression {
   Operation operation = Operation::allreduce;
   std::string algorithm;               // its collective; empty: that of the experiment
   std::vector<DensityStep> densities;  // empty: there is no choice of density
+  bool is_by_layer = false;            // what is sent of some bytes depends on whose they are
   std::function<Encoded(const Group&, double density)> encode;
   learning::Compressing numbers;   // what it does to them
   std::vector<std::string> notes;  // what a result must repeat as a warning

@@ -73,6 +73,7 @@ Compression read(Object& fields, const CompressionContext& context) {
         return encoded;
       });
   compression.numbers.by_tensor = true;
+  compression.is_by_layer = true;
   return compression;
 }
 

@@ -50,10 +50,9 @@ StepWork::EndDifference end_difference(const StepRecord& record, const RecordedO
                                        const RecordedOperation& other) {
   const int64_t other_early_ns = first.start_ns - other.end_ns;
   const int64_t first_early_ns = other.start_ns - first.end_ns;
-  return {
-      record.worker_of(first), record.worker_of(other), other.end_ns - first.end_ns,
-      is_between_stages(first.kind) ? other_early_ns : std::max(other_early_ns, first_early_ns),
-      std::min(first.end_ns - first.start_ns, other.end_ns - other.start_ns)};
+  return {record.worker_of(first), record.worker_of(other), other.end_ns - first.end_ns,
+          is_between_stages(first.kind) ? other_early_ns : std::max(other_early_ns, first_early_ns),
+          std::min(first.end_ns - first.start_ns, other.end_ns - other.start_ns)};
 }
 
 std::vector<int64_t> clock_offsets(const StepWork& work) {

@@ -115,6 +115,14 @@ StepResult by_formula(const StepQuestion& question, int bound) {
   result.quality.staleness_mean = workers - 1;
   result.quality.staleness_max = std::max(workers - 1, stale);
   result.path = "formula";
+  const bool are_alike = std::all_of(factors.begin(), factors.end(),
+                                     [&](double factor) { return factor == factors.front(); });
+  if (factors.size() > 1 && !(are_alike && cycle.servers.dedicated))
+    result.warnings.emplace_back(
+        "the closed form takes workers to wait only for ports that are never free: those that "
+        "differ, or have servers on them, also meet at others, which took up to half as long "
+        "again; "
+        "fidelity message counts it");
   return result;
 }
 

@@ -21,7 +21,9 @@ const AsynchronousRule* asynchronous_rule(const StepQuestion& question) {
 AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network* network,
                                      const ServerPlaces* places) {
   if (question.timeline != nullptr)
-    throw not_together("--timeline", "is not recorded without a common iteration");
+    throw not_together("--timeline, --gantt",
+                       "show an iteration that all workers have in common, and these have none: "
+                       "leave it out, or say --set synchronization=none");
   const ParameterServers* servers = question.cost.servers();
   if (servers == nullptr || servers->hashed)
     throw InputError("",

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <iterator>
-#include <map>
 #include <type_traits>
 
+#include "models/step/turns.h"
 #include "sim/core/error.h"
 
 namespace sgdsim {
@@ -18,91 +17,6 @@ void raise(Clocks& clocks, Time least) {
   if (clocks.empty()) clocks.resize(1);
   for (Time& clock : clocks) clock = std::max(clock, least);
 }
-
-// What messages that go one after the other wait for: pieces of a place share what the first of
-// them waited for, since others may go between them.
-class Turns {
- public:
-  explicit Turns(std::size_t places) : causes_(places), before_(places) {}
-
-  // `had_to_wait`: until the message before it had ended.
-  HandedOverCause next(std::size_t place, bool is_last, bool had_to_wait) {
-    if (place != before_) {
-      if (!had_to_wait)
-        causes_[place] = {place, false};
-      else
-        causes_[place] = is_whole_ ? HandedOverCause{before_, true} : causes_[before_];
-    }
-    before_ = place;
-    is_whole_ = is_last;
-    return causes_[place];
-  }
-
- private:
-  std::vector<HandedOverCause> causes_;
-  std::size_t before_;     // whose message went last
-  bool is_whole_ = false;  // and was it the last of its pieces
-};
-
-// A message that has been played, of the pieces of a place.
-struct InFlight {
-  std::size_t place = 0;
-  std::size_t message = 0;
-  Time starts;
-  Time ends;
-};
-
-// The same for messages of which several are in flight: pieces may end in another order than they
-// start, and others between them. One that starts later than it was ready came behind the last that
-// had ended by then. If that one was the end of its place, it waited for that place; else for what
-// that one itself had waited for.
-class Flights {
- public:
-  Flights(const std::vector<ReadyPieces>& pieces, const std::vector<InFlight>& all)
-      : pieces_(pieces), places_(pieces.size()) {
-    for (const InFlight& it : all) {
-      ++places_[it.place].left;
-      places_[it.place].ends = std::max(places_[it.place].ends, it.ends);
-    }
-  }
-
-  // In the order in which they start. Whether it is the last of its place.
-  bool next(const InFlight& it) {
-    Place& place = places_[it.place];
-    const HandedOverCause cause = cause_of(it);
-    if (it.ends == place.ends) place.cause = cause;
-    by_end_.insert_or_assign(it.ends, Ended{it.place, cause});
-    return --place.left == 0;
-  }
-  // Of what ends the place.
-  HandedOverCause cause_of(std::size_t place) const { return places_[place].cause; }
-
- private:
-  struct Place {
-    std::size_t left = 0;
-    Time ends;
-    HandedOverCause cause;
-  };
-  struct Ended {
-    std::size_t place;
-    HandedOverCause cause;
-  };
-
-  HandedOverCause cause_of(const InFlight& it) const {
-    const Time ready = pieces_[it.place].ready;
-    const auto behind = by_end_.upper_bound(it.starts);
-    if (behind == by_end_.begin() || std::prev(behind)->first <= ready) return {it.place, false};
-    const auto& [end, before] = *std::prev(behind);
-    const Place& its = places_[before.place];
-    // All of a place that is waited for has started: so nothing waits for itself.
-    const bool is_whole = before.place != it.place && its.left == 0 && its.ends == end;
-    return is_whole ? HandedOverCause{before.place, true} : before.cause;
-  }
-
-  const std::vector<ReadyPieces>& pieces_;
-  std::vector<Place> places_;
-  std::map<Time, Ended> by_end_;
-};
 
 template <class Clock>
 Clock clock_of(Clocks times) {
@@ -236,17 +150,20 @@ Clock StepMessages<Clock>::exchange(const Action& action, Clock ready, const Clo
   Duration spread;
   if (one_for_all && !in_turn) {
     spread = last_of(free) >= everywhere && !is_first_ ? last_spread_ : first_spread_;
-    if (not_before > std::max(everywhere, last_of(free))) spread = Duration();
+    const bool is_timed = message.not_before > Duration();
+    if (is_timed && not_before >= std::max(everywhere, last_of(free))) spread = Duration();
   }
   is_first_ = false;
-  Clock starts = latest(std::move(ready), free);
+  const Clock waits = latest(std::move(ready), free);
+  Clock starts = waits;
   raise(starts, not_before);
-  return send(index, std::move(starts), everywhere, spread);
+  return send(index, waits, std::move(starts), everywhere, spread);
 }
 
 // `spread`: how far apart workers start, where one stands for all.
 template <class Clock>
-Clock StepMessages<Clock>::send(std::size_t index, Clock starts, Time ready, Duration spread) {
+Clock StepMessages<Clock>::send(std::size_t index, const Clock& waits, Clock starts, Time ready,
+                                Duration spread) {
   Clock ends = starts;
   if constexpr (one_for_all) {
     const ExchangeTime& price = step_.prices.of(index);
@@ -256,7 +173,7 @@ Clock StepMessages<Clock>::send(std::size_t index, Clock starts, Time ready, Dur
   } else {
     ends = play(cost_of_sums(), step_.encoded[index], std::move(ends), index);
   }
-  keep(index, 0, starts, ends, ready);
+  keep(index, 0, waits, starts, ends, ready);
   return ends;
 }
 
@@ -298,14 +215,14 @@ Clock StepMessages<Clock>::broadcast(int layer, Clock starts) {
                    .first_layer = layer,
                    .last_layer = layer,
                    .size = size},
-                  starts, ends);
+                  starts, last_of(starts), ends);
   return ends;
 }
 
 // A message of the plan that has been played.
 template <class Clock>
-void StepMessages<Clock>::keep(std::size_t index, int channel, const Clock& starts, Clock& ends,
-                               Time ready) {
+void StepMessages<Clock>::keep(std::size_t index, int channel, const Clock& waits,
+                               const Clock& starts, Clock& ends, Time ready) {
   const PlannedMessage& message = step_.plan.messages[index];
   if (!one_for_all && step_.counts) sparsity_.add(step_.encoded[index]);
   sent_from_ = std::min(sent_from_, first_of(starts));
@@ -316,7 +233,7 @@ void StepMessages<Clock>::keep(std::size_t index, int channel, const Clock& star
                    .first_layer = message.first_layer,
                    .last_layer = message.last_layer,
                    .size = message.size},
-                  starts, ends);
+                  waits, last_of(starts), ends);
   records_.push_back({message.first_layer, message.last_layer, message.size, ready - step_.origin,
                       last_of(starts) - step_.origin, last_of(ends) - step_.origin});
 }
@@ -332,6 +249,7 @@ void StepMessages<Clock>::hand_over(const Ended& ended) {
     send_on_channels(ended);
   }
   entered_.clear();
+  waiting_.clear();
   pieces_.clear();
 }
 
@@ -357,9 +275,10 @@ void StepMessages<Clock>::send_by_priority(const Ended& ended) {
         const HandedOverCause cause =
             turns.next(place, is_last, pieces_[place].ready < last_of(free));
         const Duration spread = now < last_of(free) ? last_spread_ : Duration();
-        Clock starts = latest(entered_[place], free);
+        const Clock waits = latest(entered_[place], free);
+        Clock starts = waits;
         raise(starts, now);
-        free = send(message, std::move(starts), pieces_[place].ready, spread);
+        free = send(message, waits, std::move(starts), pieces_[place].ready, spread);
         if (is_last) ended(place, free, cause);
         return last_of(free);
       });
@@ -383,6 +302,7 @@ void StepMessages<Clock>::enter(const Action& action, Clock ready) {
   entered_.push_back(std::move(ready));
   pieces_.push_back({last_of(entered_.back()), index, static_cast<std::size_t>(action.last)});
   if (step_.plan.order == Order::priority) return;
+  waiting_.push_back(entered_.back());
   raise(entered_.back(), step_.origin + message.not_before);
   if (meets_at_ports()) return;
   if (index == 0) channels_.emplace(step_.question.channels);
@@ -409,6 +329,21 @@ void StepMessages<Clock>::send_on_channels(const Ended& ended) {
   keep_played(std::move(played), ended);
 }
 
+// One that starts when it may has waited since it was ready itself.
+template <class Clock>
+Clock StepMessages<Clock>::waits_of(std::size_t place, const Clock& starts) const {
+  Clock waits = starts;
+  if (place >= waiting_.size()) return waits;
+  std::size_t workers = 1;
+  if constexpr (!one_for_all) {
+    workers_.fit(waits);
+    workers = waits.size();
+  }
+  for (std::size_t i = 0; i < workers; ++i)
+    if (at(waits, i) == at(entered_[place], i)) at(waits, i) = at(waiting_[place], i);
+  return waits;
+}
+
 // In the order in which they start, on the last worker.
 template <class Clock>
 void StepMessages<Clock>::keep_played(std::vector<ExchangeTimes> played, const Ended& ended) {
@@ -428,7 +363,7 @@ void StepMessages<Clock>::keep_played(std::vector<ExchangeTimes> played, const E
     int channel = 0;
     if (step_.question.channels > 1)
       channel = numbers_.next(first_of(start).since_start(), last_of(end).since_start());
-    keep(it.message, channel, start, end, pieces_[it.place].ready);
+    keep(it.message, channel, waits_of(it.place, start), start, end, pieces_[it.place].ready);
     ends[it.place] = latest(std::move(ends[it.place]), end);
     const bool is_last = flights.next(it);
     if (is_last) ended(it.place, ends[it.place], flights.cause_of(it.place));

@@ -56,9 +56,12 @@ class StepMessages {
   static constexpr bool one_for_all = StepWorkers<Clock>::one_for_all;
 
   Clock broadcast(int layer, Clock starts);
-  Clock send(std::size_t message, Clock starts, Time ready, Duration spread);
+  // `waits`: when workers wait for nothing but others.
+  Clock send(std::size_t message, const Clock& waits, Clock starts, Time ready, Duration spread);
   Clocks play(const MessageCost& cost, const Encoded& encoded, Clocks starts, std::size_t number);
-  void keep(std::size_t message, int channel, const Clock& starts, Clock& ends, Time ready);
+  void keep(std::size_t message, int channel, const Clock& waits, const Clock& starts, Clock& ends,
+            Time ready);
+  Clock waits_of(std::size_t place, const Clock& starts) const;
   bool meets_at_ports() const;
   void send_by_priority(const Ended& ended);
   void send_on_channels(const Ended& ended);
@@ -85,7 +88,8 @@ class StepMessages {
   Duration first_spread_;              // of workers, by the last exchange of the iteration before
   Duration last_spread_;               // by the last exchange
   std::vector<ExchangeTimes> played_;  // of this iteration, where messages go in turn
-  std::vector<Clock> entered_;         // when messages that go together may start
+  std::vector<Clock> entered_;         // when messages that go together may start,
+  std::vector<Clock> waiting_;         // and when workers begin to wait for them
   std::vector<ReadyPieces> pieces_;    // and are ready everywhere
   std::vector<Time> begun_;            // when they start, if they only have a time
   std::optional<Channels> channels_;

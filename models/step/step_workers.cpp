@@ -211,34 +211,34 @@ void StepWorkers<Clock>::draw_slice(std::size_t worker, Slice slice) {
 }
 
 template <class Clock>
-void StepWorkers<Clock>::record(const Sending& what, Clock starts, Clock& ends) {
-  const Time everybody = last_of(starts);
+void StepWorkers<Clock>::record(const Sending& what, Clock ready, Time sent, Clock& ends) {
+  const Time everybody = last_of(ready);
   if constexpr (!one_for_all) expand(ends.size());
-  fit(starts);
+  fit(ready);
   fit(ends);
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    const Time start = at(starts, i);
+    const Time waits = at(ready, i);
     const Time end = at(ends, i);
-    const Time begin = states_[i].ledger.exchange(start, everybody, end);
-    if (step_.draws) draw_message(what, i, start, begin, end);
+    const Time begin = states_[i].ledger.exchange(waits, everybody, sent, end);
+    if (step_.draws) draw_message(what, i, {waits, std::min(everybody, begin)}, {begin, end});
   }
 }
 
 template <class Clock>
-void StepWorkers<Clock>::draw_message(const Sending& what, std::size_t worker, Time start,
-                                      Time begin, Time end) {
+void StepWorkers<Clock>::draw_message(const Sending& what, std::size_t worker, Span waits,
+                                      Span goes) {
   Slice slice{.activity = Activity::waiting,
               .channel = what.channel,
               .index = what.index,
               .first_layer = what.first_layer,
               .last_layer = what.last_layer,
               .size = what.size,
-              .start = start,
-              .end = begin};
+              .start = waits.from,
+              .end = waits.to};
   draw_slice(worker, slice);
   slice.activity = what.activity;
-  slice.start = begin;
-  slice.end = end;
+  slice.start = goes.from;
+  slice.end = goes.to;
   draw_slice(worker, slice);
 }
 

@@ -45,7 +45,8 @@ class StepWorkers {
   // An action of the compute stream, or of the loader.
   void compute(const Action& action, Clock& now);
   // A message or a broadcast; there is an entry for each worker afterwards, if any ends differ.
-  void record(const Sending& what, Clock starts, Clock& ends);
+  // `ready`: when each worker waits for nothing but others. `sent`: when it began on the last one.
+  void record(const Sending& what, Clock ready, Time sent, Clock& ends);
   // Everybody is busy with a message whose time is known, or with messages that have been played.
   void slow_down(Time from, Time to);
   void slow_down(const std::vector<ExchangeTimes>& messages);
@@ -83,7 +84,11 @@ class StepWorkers {
     if (step_.draws) draw_slice(worker, slice);
   }
   void draw_slice(std::size_t worker, Slice slice);
-  void draw_message(const Sending& what, std::size_t worker, Time start, Time begin, Time end);
+  struct Span {
+    Time from;
+    Time to;
+  };
+  void draw_message(const Sending& what, std::size_t worker, Span waits, Span goes);
 
   const StepNow& step_;
   const StepQuestion& question_;

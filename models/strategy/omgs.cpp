@@ -60,7 +60,7 @@ Fields fields_of(Options& o) {
   return {Field("rule", o.is_exact, "the published rule, or the exact optimum of merging")
               .one_of({"greedy", "exact"}),
           {"merges_top_two", o.merges_top_two,
-           "greedy: the two layers nearest to the input always share a message"}};
+           "greedy: the two layers nearest to the loss always share a message"}};
 }
 
 Strategy read(Object& fields) {

@@ -148,9 +148,11 @@ std::vector<PlannedMessage> messages_of(const PlanInput& input, const Sequence& 
   return messages;
 }
 
-// Whether compressing a message delays the gradients behind it.
-bool takes_compute(const PlanInput& input) {
+// Whether compressing a message delays the gradients behind it, or what it takes depends on more
+// than its bytes.
+bool is_more_than_bytes(const PlanInput& input) {
   if (input.cost.compression() == nullptr) return false;
+  if (input.cost.compression()->is_by_layer) return true;
   const std::vector<PlannedMessage> all = all_in_one(input.trace);
   return !all.empty() && input.cost.encoded(all.front().group()).compress > Duration();
 }
@@ -158,7 +160,7 @@ bool takes_compute(const PlanInput& input) {
 GradientPlan plan(const PlanInput& input, double cap_B) {
   const std::vector<Line>& lines = input.cost.lines();
   GradientPlan plan;
-  if (lines.empty() || takes_compute(input)) {
+  if (lines.empty() || is_more_than_bytes(input)) {
     plan.messages = merge_exactly(input, "optimal", cap_B);
     return plan;
   }

@@ -229,18 +229,21 @@ def _axis(field, values, base):
     return f"{field}={_encode(values)}"
 
 
-def sweep(sweep, axes=None, *, jobs=None, minimize=None, base=None, progress=None, **fields):
+def sweep(sweep, axes=None, *, jobs=None, minimize=None, maximize=None, base=None, progress=None,
+          **fields):
     """All combinations of values, as a Table: axes={"cluster.nodes": range(2, 65), "strategy": ["wfbp", "ddp"]}, on
-    jobs= threads. With minimize= the best of each group instead."""
+    jobs= threads. With minimize= or maximize= the best of each group instead."""
     if isinstance(axes, dict):
         try:
             axes = [_axis(field, values, base) for field, values in axes.items()]
         except (TypeError, ValueError) as wrong:
             raise InputError(2, f"axes: {wrong}") from None
-    fields = {"sweep": sweep, "axis": axes, "threads": jobs, "minimize": minimize, **fields}
-    if minimize is None:
+    fields = {"sweep": sweep, "axis": axes, "threads": jobs, "minimize": minimize, "maximize": maximize,
+              **fields}
+    has_best = minimize is not None or maximize is not None
+    if not has_best:
         fields["as_columns"] = True
-    return _ask("sweep", fields, base, progress, as_columns=minimize is None, some_may_fail=True)
+    return _ask("sweep", fields, base, progress, as_columns=not has_best, some_may_fail=True)
 
 
 def tune(file, *, base=None, progress=None, **fields):

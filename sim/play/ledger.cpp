@@ -124,13 +124,14 @@ void Ledger::open(Time start, bool is_plain, double slowdown) {
   waits_.clear();
 }
 
-Time Ledger::exchange(Time ready, Time everybody, Time end) {
-  const Time begin = std::min(everybody, end);
-  parts_.waiting += begin - ready;
+Time Ledger::exchange(Time ready, Time everybody, Time sent, Time end) {
+  const Time begin = std::min(sent, end);
+  const Time waited = std::min(everybody, begin);
+  parts_.waiting += waited - ready;
   parts_.communication += end - begin;
   busy_.add(begin, end);
   slow_down(begin, end);
-  waits_.add(ready, begin);
+  waits_.add(ready, waited);
   return begin;
 }
 

@@ -86,9 +86,9 @@ class Ledger {
   // long while messages travel, those of iterations before as well.
   void open(Time start, bool is_plain, double slowdown);
   void compute(Duration Breakdown::*part, Time from, Time to) { parts_.*part += to - from; }
-  // The worker was ready for a message at `ready`, everybody at `everybody`. Returns when the
-  // transfer began on this worker.
-  Time exchange(Time ready, Time everybody, Time end);
+  // The worker was ready for a message at `ready`, everybody at `everybody`, and it was sent at
+  // `sent`. Returns when the transfer began on this worker.
+  Time exchange(Time ready, Time everybody, Time sent, Time end);
   // Messages whose time is known before they are recorded slow down what is computed meanwhile.
   void slow_down(Time from, Time to) {
     if (slowdown_ != 1) slowing_.add(from, to);

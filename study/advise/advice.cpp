@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <mutex>
 
+#include "models/collective/simulate.h"
 #include "models/step/asynchronous_workers.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "study/advise/measured_errors.h"
+#include "study/advise/own_change.h"
 #include "study/learn/lessons.h"
 #include "study/step/plan.h"
 #include "study/step/result_json.h"
@@ -52,7 +54,9 @@ class Adviser {
     const Experiment& experiment = advice_.experiment;
     ChangeList list = changes_of(advice_.base, experiment);
     advice_.left_out = std::move(list.left_out);
-    list.changes.insert(list.changes.end(), question_.own.begin(), question_.own.end());
+    const std::vector<Change> known = list.changes;
+    for (const Change& own : question_.own)
+      list.changes.push_back(with_kinds(own, advice_.base, experiment, known));
     if (question_.tell) question_.tell(list.changes.size(), seconds_);
     add_as_it_is();
     for (const Change& change : list.changes) {
@@ -108,6 +112,13 @@ class Adviser {
            static_cast<double>(result.iterations.size());
   }
 
+  // Samples of a worker over those now; 1 where one of the two traces does not say how many.
+  double batch_factor(const Experiment& experiment) const {
+    const auto now = static_cast<double>(advice_.experiment.trace.batch);
+    const auto then = static_cast<double>(experiment.trace.batch);
+    return now > 0 && then > 0 ? then / now : 1;
+  }
+
   // First, so that what gains nothing stands behind it.
   void add_as_it_is() {
     AdviceLine line;
@@ -116,6 +127,7 @@ class Adviser {
     line.exposed_us = advice_.now.mean.exposed.us();
     line.warnings = warnings_of(advice_.experiment, advice_.now);
     line.interval = {1, 1};
+    is_now_of_worst_pair_ = is_of_worst_pair(line);
     line.workers = advice_.experiment.cluster.network.workers();
     advice_.lines.push_back(std::move(line));
   }
@@ -134,7 +146,8 @@ class Adviser {
       line.change = change;
       line.iteration_ps = metrics_of(experiment, result).mean_ps;
       line.exposed_us = result.mean.exposed.us();
-      line.factor = rate_of(experiment, result) / now_;
+      line.batch = batch_factor(experiment);
+      line.factor = line.batch * rate_of(experiment, result) / now_;
       line.warnings = warnings_of(experiment, result);
       line.workers = experiment.cluster.network.workers();
       set_interval(line);
@@ -145,8 +158,19 @@ class Adviser {
     }
   }
 
+  // Whether its formula takes all links for the slowest.
+  static bool is_of_worst_pair(const AdviceLine& line) {
+    return std::find(line.warnings.begin(), line.warnings.end(), worst_pair_said) !=
+           line.warnings.end();
+  }
+
   // Errors of kinds that were measured apart multiply at worst.
-  static void set_interval(AdviceLine& line) {
+  void set_interval(AdviceLine& line) const {
+    if (is_now_of_worst_pair_ || is_of_worst_pair(line)) {
+      line.measured = std::string(worst_pair_said) +
+                      ": how far off that is was never measured; --fidelity message knows links";
+      return;
+    }
     double error = 1;
     for (const ChangeKind kind : line.change.kinds) {
       const MeasuredErrors* errors = measured_errors(kind);
@@ -164,12 +188,16 @@ class Adviser {
     line.interval = {line.factor / error, line.factor * error};
   }
 
+  // A change of the list, and none of one's own.
+  static bool is_known(const AdviceLine& line) {
+    return !line.change.kinds.empty() && !line.change.is_own;
+  }
+
   // Changes of one sort, best first. Where messages are played, a handful of each has to do.
   std::vector<Change> best_of(bool (*is)(const Change&)) const {
     std::vector<const AdviceLine*> found;
     for (const AdviceLine& line : advice_.lines)
-      if (!line.change.kinds.empty() && !line.change.is_bound && is(line.change))
-        found.push_back(&line);
+      if (is_known(line) && !line.change.is_bound && is(line.change)) found.push_back(&line);
     std::stable_sort(found.begin(), found.end(), [](const AdviceLine* a, const AdviceLine* b) {
       return a->factor > b->factor;
     });
@@ -185,12 +213,12 @@ class Adviser {
   void name_bounds() {
     double best = 0;
     for (const AdviceLine& line : advice_.lines)
-      if (!line.change.is_bound &&
+      if (!line.change.is_bound && !line.change.is_own &&
           (line.change.kinds.empty() || line.change.kinds.front() <= ChangeKind::buckets))
         best = std::max(best, line.factor);
     for (AdviceLine& line : advice_.lines) {
       if (!line.change.is_bound || line.factor >= best || is_tie(line.factor, best)) continue;
-      line.change.name = "the best merging by formula, no bound here";
+      if (!line.change.is_own) line.change.name = "the best merging by formula, no bound here";
       line.change.assumes = bound_text(true);
     }
   }
@@ -205,7 +233,7 @@ class Adviser {
         best_of([](const Change& change) { return change.kinds.front() == ChangeKind::algorithm; });
     double best = 1;
     for (const AdviceLine& line : advice_.lines)
-      if (!line.change.kinds.empty() && !line.change.is_bound &&
+      if (is_known(line) && !line.change.is_bound &&
           line.change.kinds.front() <= ChangeKind::algorithm)
         best = std::max(best, line.factor);
     std::optional<AdviceLine> found;
@@ -291,8 +319,9 @@ class Adviser {
     // If the step were so many times as fast.
     const auto end = [&](double faster) {
       const auto ps = static_cast<double>(line.iteration_ps) / faster;
-      return training_->end(Duration::nearest_ps(ps), line.workers, settings,
-                            [this] { look(question_.stopper); });
+      return training_->end(
+          Duration::nearest_ps(ps), line.workers, settings, [this] { look(question_.stopper); },
+          line.batch);
     };
     AdvisedEnd with{end(1), 0, {}, ""};
     const double now_days = advice_.training ? advice_.training->end.days : with.end.days;
@@ -300,7 +329,8 @@ class Adviser {
     if (line.interval)
       with.saved_interval = {now_days - end(line.interval->first / line.factor).days,
                              now_days - end(line.interval->second / line.factor).days};
-    with.command = training_->command(Duration::ps(line.iteration_ps), line.workers, settings);
+    with.command =
+        training_->command(Duration::ps(line.iteration_ps), line.workers, settings, line.batch);
     return with;
   }
 
@@ -329,6 +359,7 @@ class Adviser {
   std::optional<AdvisedTraining> training_;
   double seconds_ = 0;  // of our time, for the step as it is
   bool is_on_recorded_curve_ = false;
+  bool is_now_of_worst_pair_ = false;
 };
 
 }  // namespace

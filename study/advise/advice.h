@@ -47,6 +47,7 @@ struct AdviceLine {
   std::string measured;  // what the interval rests on, or why there is none
   std::vector<std::string> warnings;
   int workers = 1;
+  double batch = 1;  // samples of a worker, over those now
   std::optional<AdvisedEnd> training = {};
   std::optional<LearningBand> learning;
 

@@ -75,9 +75,10 @@ Fields fields_of(const ToldLine& told) {
       {"change", change.name, "what it is, for people"},
       {"kinds", change.kinds,
        "what is changed: strategy, buckets (other sizes of the same strategy), algorithm, "
-       "compression, staleness, bandwidth, latency, nodes, compute, or own (of --try); of a whole "
-       "training (with --goodput) storage (faster saves), reliability (rarer failures), spares, "
-       "saving, restarting or repairing"},
+       "compression, staleness, bandwidth, latency, nodes, compute; of --try also hardware "
+       "(another "
+       "cluster otherwise) and own (anything else); of a whole training (with --goodput) storage "
+       "(faster saves), reliability (rarer failures), spares, saving, restarting or repairing"},
       {"settings", change.settings,
        "as of `sgdsim run --set`, on top of those of the command; of a whole training (kinds from "
        "storage on) as of `sgdsim goodput --set`"},
@@ -85,7 +86,8 @@ Fields fields_of(const ToldLine& told) {
       {"iteration_us", static_cast<double>(line.iteration_ps) * 1e-6, "mean time of an iteration"},
       {"exposed_us", line.exposed_us, "what communication adds to the iteration"},
       {"gain_percent", gain_in_percent(line.factor),
-       "more samples a second than now, of the whole cluster, at the same batch per worker"},
+       "more samples a second than now, of the whole cluster; every worker has the batch of its "
+       "trace, or where one of the two traces states none, as many samples as now"},
       Field("interval_percent", std::move(interval),
             "where nine of ten measured gains would be, by the errors of measured pairs; not given "
             "where nothing comparable was ever measured")

@@ -21,6 +21,7 @@ namespace {
 // "strategy=ddp; collective.algorithm=ring": semicolons with a blank part settings.
 Change change_in(const std::string& text) {
   Change change{text, {ChangeKind::own}, {}, "", ""};
+  change.is_own = true;
   std::size_t from = 0;
   while (from <= text.size()) {
     const std::size_t end = std::min(text.find("; ", from), text.size());

@@ -22,12 +22,13 @@ enum class ChangeKind : uint8_t {
   storage,      // of a whole training: faster saves,
   reliability,  // rarer failures,
   spares,       // more nodes that wait,
-  own,          // somebody asked for it
+  own,          // somebody asked for it, and it is none of the others
   saving,       // of a whole training: how the state is saved,
   restarting,   // how soon work goes on after a failure,
-  repairing     // which nodes come back, and when
+  repairing,    // which nodes come back, and when
+  hardware      // of somebody's own: another cluster, in more than its links and nodes
 };
-inline constexpr Named<ChangeKind, 16> change_kinds{{{"strategy", ChangeKind::strategy},
+inline constexpr Named<ChangeKind, 17> change_kinds{{{"strategy", ChangeKind::strategy},
                                                      {"buckets", ChangeKind::buckets},
                                                      {"algorithm", ChangeKind::algorithm},
                                                      {"compression", ChangeKind::compression},
@@ -42,7 +43,8 @@ inline constexpr Named<ChangeKind, 16> change_kinds{{{"strategy", ChangeKind::st
                                                      {"spares", ChangeKind::spares},
                                                      {"saving", ChangeKind::saving},
                                                      {"restarting", ChangeKind::restarting},
-                                                     {"repairing", ChangeKind::repairing}}};
+                                                     {"repairing", ChangeKind::repairing},
+                                                     {"hardware", ChangeKind::hardware}}};
 inline const auto& names_of(ChangeKind) { return change_kinds; }
 inline std::string_view name_of(ChangeKind kind) { return name_in(change_kinds, kind); }
 // Whether the training may need more or other iterations to the same accuracy.
@@ -51,7 +53,8 @@ inline bool alters_learning(ChangeKind kind) {
 }
 // Whether somebody has to buy something.
 inline bool needs_hardware(ChangeKind kind) {
-  return kind >= ChangeKind::bandwidth && kind <= ChangeKind::spares;
+  return (kind >= ChangeKind::bandwidth && kind <= ChangeKind::spares) ||
+         kind == ChangeKind::hardware;
 }
 
 struct Change {
@@ -64,6 +67,7 @@ struct Change {
   std::string algorithm = {};         // that it changes to
   bool is_of_training = false;        // settings are those of `sgdsim goodput`
   bool is_bound = false;              // what nobody can set, and nothing that can be set exceeds
+  bool is_own = false;                // somebody asked for it
 };
 
 struct ChangeList {

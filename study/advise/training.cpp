@@ -188,12 +188,12 @@ AdvisedTraining::AdvisedTraining(const TrainingWords& words, const Cluster& clus
       training_(training_of(words, workers_, workers_per_node_)),
       now_(training_.question(step)) {}
 
-// The work is so many samples: more workers have them in fewer steps.
-std::vector<std::string> AdvisedTraining::settings_for(int workers,
+// The work is so many samples: more workers, or larger batches, have them in fewer steps.
+std::vector<std::string> AdvisedTraining::settings_for(int workers, double batch,
                                                        std::vector<std::string> settings) const {
-  if (workers == workers_) return settings;
+  if (workers == workers_ && batch == 1) return settings;
   const double samples = static_cast<double>(now_.plan.steps) * workers_;
-  const auto steps = static_cast<int64_t>(std::ceil(samples / workers - 1e-9));
+  const auto steps = static_cast<int64_t>(std::ceil(samples / (workers * batch) - 1e-9));
   settings.insert(settings.end(), {"tokens=null", "tokens_per_step=null",
                                    "steps=" + std::to_string(std::max<int64_t>(1, steps)),
                                    "nodes=" + std::to_string((workers + workers_per_node_ - 1) /
@@ -203,13 +203,13 @@ std::vector<std::string> AdvisedTraining::settings_for(int workers,
 
 TrainingEnd AdvisedTraining::end(Duration step, int workers,
                                  const std::vector<std::string>& settings,
-                                 const std::function<void()>& look) const {
-  return training_.end(step, settings_for(workers, settings), look);
+                                 const std::function<void()>& look, double batch) const {
+  return training_.end(step, settings_for(workers, batch, settings), look);
 }
 
 std::string AdvisedTraining::command(Duration step, int workers,
-                                     const std::vector<std::string>& settings) const {
-  return training_.command(step, settings_for(workers, settings));
+                                     const std::vector<std::string>& settings, double batch) const {
+  return training_.command(step, settings_for(workers, batch, settings));
 }
 
 ChangeList AdvisedTraining::changes() const {

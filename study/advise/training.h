@@ -24,17 +24,18 @@ class AdvisedTraining {
   // `step`: as it is.
   AdvisedTraining(const TrainingWords& words, const Cluster& cluster, Duration step);
 
-  // With another step, of so many workers, each of which has as many samples as now; and with
-  // settings of `sgdsim goodput`.
+  // With another step, of so many workers, each of which has `batch` times as many samples as now;
+  // and with settings of `sgdsim goodput`.
   TrainingEnd end(Duration step, int workers, const std::vector<std::string>& settings = {},
-                  const std::function<void()>& look = {}) const;
-  std::string command(Duration step, int workers,
-                      const std::vector<std::string>& settings = {}) const;
+                  const std::function<void()>& look = {}, double batch = 1) const;
+  std::string command(Duration step, int workers, const std::vector<std::string>& settings = {},
+                      double batch = 1) const;
   const GoodputQuestion& now() const { return now_; }
   ChangeList changes() const;
 
  private:
-  std::vector<std::string> settings_for(int workers, std::vector<std::string> settings) const;
+  std::vector<std::string> settings_for(int workers, double batch,
+                                        std::vector<std::string> settings) const;
 
   int workers_;
   int workers_per_node_;

@@ -40,7 +40,7 @@ struct CompareWords {
   std::string record;
   std::string experiment;  // or another record
   RecordWords of;          // of the record
-  std::string cluster;  // of a trace, or another one of the experiment
+  std::string cluster;     // of a trace, or another one of the experiment
   std::vector<std::string> settings;
 };
 // Without the files, which a command line has in an order of its own.

@@ -131,11 +131,13 @@ LayoutStep layout_of(Object& fields) {
   Json cluster = is_named ? cluster_document(file).root().json() : said.json();
   add_usual_reach(cluster);
   const Value read(cluster, file, is_named ? "" : said.path());
-  LayoutStep step{
-      {.model = model, .cluster = cluster_in(read, given.layout.gpus()), .gpu = load_gpu("h100")},
-      given.layout};
+  ClusterFile of_file = cluster_in(read, given.layout.gpus());
+  const auto said_gpu = fields.find("gpu");
+  FoundGpu gpu = said_gpu ? FoundGpu{gpu_in(*said_gpu)} : gpu_for("", of_file.cluster);
+  LayoutStep step{{.model = model, .cluster = std::move(of_file), .gpu = std::move(gpu.gpu)},
+                  given.layout};
   LayoutQuestion& question = step.question;
-  if (const auto gpu = fields.find("gpu")) question.gpu = gpu_in(*gpu);
+  if (!gpu.note.empty()) question.notes.push_back(gpu.note);
   if (const auto precision = fields.find("precision"))
     question.precision = precision_named(precision->text(), precision->where());
   question.space.gpus = given.layout.gpus();

@@ -248,7 +248,7 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
   const Random random = Random(seed).stream(number);
   std::optional<int64_t> asked;
   if (given.workers) asked = given.workers->whole(1, most_workers);
-  if (const auto work = WorkOfJob::read(fields, asked))
+  if (const auto work = WorkOfJob::read(fields, asked, jobs.cluster))
     return take_work(*work, fields, jobs, free, random);
   if (const auto set = fields.find("set"))
     for (const Value& one : set->items())

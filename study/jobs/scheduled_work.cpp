@@ -79,7 +79,7 @@ Fields fields_of(LayoutOfJob& o) {
               .needed()
               .like(text_schema),
           Field("gpu", o.gpu, "a name of `sgdsim list gpus`, a path, or the GPU")
-              .otherwise("h100")
+              .otherwise("the cluster's, or h100")
               .like(schema_of_gpu_in),
           {"documents", o.documents,
            "lengths of the documents that are packed into sequences, as 512x100,4096x3, or a file "
@@ -150,7 +150,8 @@ void check_options(const CollectiveOptions& options, const Value& where) {
 
 }  // namespace
 
-std::optional<WorkOfJob> WorkOfJob::read(Object& fields, const std::optional<int64_t>& workers) {
+std::optional<WorkOfJob> WorkOfJob::read(Object& fields, const std::optional<int64_t>& workers,
+                                         const Cluster& cluster) {
   const bool says_iterations = fields.has("iterations");
   const auto given = read_record<WorkFields>(fields);
   const int works = (given.schedule ? 1 : 0) + (given.layout ? 1 : 0) + (given.collective ? 1 : 0);
@@ -165,7 +166,7 @@ std::optional<WorkOfJob> WorkOfJob::read(Object& fields, const std::optional<int
   if (works > 1 || fields.has("experiment")) fields.value().fail(one_work);
   WorkOfJob work(fields.value(), given.iterations);
   if (given.layout)
-    work.work_ = read_parallel(*given.layout, workers);
+    work.work_ = read_parallel(*given.layout, workers, cluster);
   else if (given.collective)
     work.work_ = read_collective_work(*given.collective);
   else
@@ -205,11 +206,13 @@ WorkOfJob::Work WorkOfJob::read_schedule(const Value& value) {
 }
 
 WorkOfJob::Parallel WorkOfJob::read_parallel(const Value& value,
-                                             const std::optional<int64_t>& workers) {
+                                             const std::optional<int64_t>& workers,
+                                             const Cluster& cluster) {
   const auto given = read_record<LayoutOfJob>(value);
   Parallel parallel;
   parallel.model = model_in(*given.model);
-  parallel.gpu = given.gpu ? gpu_in(*given.gpu) : load_gpu("h100");
+  FoundGpu gpu = given.gpu ? FoundGpu{gpu_in(*given.gpu)} : gpu_for("", cluster);
+  parallel.gpu = std::move(gpu.gpu);
   parallel.precision = given.precision;
   check_precision(parallel.gpu, parallel.precision, value.where());
   const Value& text = *given.layout;
@@ -230,6 +233,7 @@ WorkOfJob::Parallel WorkOfJob::read_parallel(const Value& value,
                                       parallel.layout.batch(), value.where() + "/documents");
   parallel.algorithms = algorithms_in(given.algorithm, &AlgorithmChoice::add_or_nccl);
   parallel.notes = notes_on(parallel.model, parallel.sequence);
+  if (!gpu.note.empty()) parallel.notes.push_back(gpu.note);
   if (parallel.layout.gpus() > 1 && parallel.gpu.assumes_interference)
     parallel.notes.push_back(interference_text());
   if (parallel.algorithms.has_nccl()) parallel.notes.emplace_back(nccl_stand_in_note);

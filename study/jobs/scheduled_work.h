@@ -39,8 +39,10 @@ inline constexpr char one_work[] =
 // As its job says it.
 class WorkOfJob {
  public:
-  // Takes its fields; nothing if the job has an experiment. `workers`: how many the job asks for.
-  static std::optional<WorkOfJob> read(Object& fields, const std::optional<int64_t>& workers);
+  // Takes its fields; nothing if the job has an experiment. `workers`: how many the job asks for,
+  // of those of `cluster`.
+  static std::optional<WorkOfJob> read(Object& fields, const std::optional<int64_t>& workers,
+                                       const Cluster& cluster);
 
   // Empty: as many as there are workers.
   std::optional<int64_t> ranks() const;
@@ -77,7 +79,8 @@ class WorkOfJob {
   WorkOfJob(const Value& where, int times) : where_(where), times_(times) {}
   using Work = std::variant<std::monostate, Goal, Chakra, Parallel, Collective>;
   static Work read_schedule(const Value& value);
-  static Parallel read_parallel(const Value& value, const std::optional<int64_t>& workers);
+  static Parallel read_parallel(const Value& value, const std::optional<int64_t>& workers,
+                                const Cluster& cluster);
   static Collective read_collective_work(const Value& value);
 
   ScheduledWork of(const Goal& goal, const Cluster& part) const;

@@ -184,6 +184,20 @@ Gpu load_gpu(const std::string& name) {
   return read_gpu(Value(json, name, ""));
 }
 
+FoundGpu gpu_for(const std::string& asked, const Cluster& cluster) {
+  if (!asked.empty()) return {load_gpu(asked)};
+  constexpr char usual[] = "h100";
+  if (cluster.gpu.empty()) return {load_gpu(usual)};
+  const auto all = shipped_gpus();
+  const bool ships = std::any_of(all.begin(), all.end(),
+                                 [&](const ShippedFile& one) { return one.name == cluster.gpu; });
+  if (ships) return {load_gpu(cluster.gpu)};
+  return {load_gpu(usual),
+          cluster.name + " has " + cluster.gpu +
+              " GPUs, of which no file ships: H100s are priced; --gpu takes a file "
+              "of theirs"};
+}
+
 Json gpu_json(const std::string& name) { return load("GPU", name, shipped_gpus()); }
 
 Transformer model_in(const Value& value) {

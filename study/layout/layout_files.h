@@ -15,6 +15,12 @@ namespace sgdsim {
 // The name of one that ships, or a file.
 Transformer load_model(const std::string& name);
 Gpu load_gpu(const std::string& name);
+// The one that is asked for, else the cluster's, else an H100; and what must be said of that.
+struct FoundGpu {
+  Gpu gpu;
+  std::string note = {};
+};
+FoundGpu gpu_for(const std::string& asked, const Cluster& cluster);
 Json gpu_json(const std::string& name);  // as the file has it
 // In a case file: a name, a path beside the file, or the object itself.
 Transformer model_in(const Value& value);

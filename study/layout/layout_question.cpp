@@ -122,9 +122,9 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
   const std::string place = place_of(words.cluster);
   Json cluster = cluster_json(words.cluster, words.settings);
   const UsualReach reach = add_usual_reach(cluster);
-  LayoutQuestion question{.model = model,
-                          .cluster = cluster_in(Value(cluster, place, ""), gpus),
-                          .gpu = load_gpu(words.gpu)};
+  ClusterFile file = cluster_in(Value(cluster, place, ""), gpus);
+  FoundGpu found = gpu_for(words.gpu, file.cluster);
+  LayoutQuestion question{.model = model, .cluster = std::move(file), .gpu = std::move(found.gpu)};
   question.cluster_json = std::move(cluster);
   question.reach = reach;
   question.cluster_place = place;
@@ -140,6 +140,7 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
       given != nullptr ? given->sequence.value_or(model.sequence) : model.sequence;
   space.sequence = words.sequence > 0 ? words.sequence : usual;
   if (given != nullptr) question.notes = given->notes;
+  if (!found.note.empty()) question.notes.push_back(found.note);
   check_sequence(question.model, space.sequence, "--sequence");
   space.batch = given != nullptr  ? given->layout.batch()
                 : words.batch > 0 ? words.batch
@@ -262,7 +263,8 @@ Fields layout_fields(LayoutWords& words) {
               "cluster.nic.bandwidth=\"100 Gbps,400 Gbps\""},
              Field("gpus", words.gpus, "number of GPUs (default: those of the cluster)")
                  .from(1, most_gpus),
-             {"gpu", words.gpu, "a GPU of `sgdsim list gpus`, or a GPU file (default: h100)"},
+             {"gpu", words.gpu,
+              "a GPU of `sgdsim list gpus`, or a GPU file (default: the cluster's, or h100)"},
              Field("sequence", words.sequence, "tokens of a sequence (default: the model's own)")
                  .from(1, most_sequence),
              Field("global_batch", words.batch,

@@ -15,7 +15,7 @@ struct LayoutWords {
   std::string model;
   std::string cluster;
   std::vector<std::string> settings;  // of the cluster
-  std::string gpu = "h100";
+  std::string gpu;                    // empty: the cluster's
   std::string precision = "bf16";
   std::string gradients;                // nothing: fp32
   std::vector<std::string> algorithms;  // of collectives

@@ -57,14 +57,14 @@ class AskedValues {
 
   // What counts: all that have an answer, and of quantities those that have none. Of whole numbers,
   // and in lists, values without an answer count before the first and behind the last that have
-  // one: between them sizes do not divide.
+  // one: between them sizes do not divide. 0 without an answer is no number of its range.
   std::vector<NeedPoint> row() const {
     const bool all = !range_.is_whole() && !range_.is_listed();
     std::vector<NeedPoint> points;
     std::vector<NeedPoint> without;  // an answer, since the last one that has one
     bool answered = false;
     for (const auto& [position, point] : known_) {
-      if (!point.reached && !point.is_shown) continue;
+      if (!point.reached && (!point.is_shown || is_open_end(position))) continue;
       if (!point.reached && !all && answered) {
         without.push_back(point);
         continue;
@@ -96,6 +96,9 @@ class AskedValues {
   const Goal& goal() const { return goal_; }
 
  private:
+  // Many a number may be as small as one likes, and not 0.
+  bool is_open_end(double position) const { return range_.is_fractional() && position == 0; }
+
   const FieldRange& range_;
   const Goal& goal_;
   const AskAt& ask_;
@@ -161,7 +164,7 @@ class KneeSearch {
     const FieldRange& range = asked_.range();
     const double other = next(FieldRange::at(value));
     constexpr double slack = 1e-9;
-    if (other > range.high() * (1 + slack) || other < range.low() * (1 - slack)) return {};
+    if (other > range.high() * (1 + slack) || other < range.least() * (1 - slack)) return {};
     const Json there = range.value(other);
     if (std::abs(FieldRange::at(there) - other) > 1e-4 * other) return {};
     const NeedPoint from = asked_.at(value);

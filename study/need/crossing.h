@@ -7,7 +7,7 @@
 // In place of a whole number that has no answer (128 GPUs divide, 129 do not) one that has is
 // asked, among 2048 tries; those between that have none are left out. Before the first and behind
 // the last that have one (nothing fits), and of quantities everywhere, the target is not met
-// without an answer.
+// without an answer. Only 0, where a range of numbers begins, may have none: it is left out then.
 #pragma once
 
 #include <functional>

@@ -95,6 +95,12 @@ void FieldRange::read_list(const Json& values, const std::string& where) {
   high_ = at(high_value_);
 }
 
+std::vector<Json> FieldRange::fractions() const {
+  if (!is_whole() || is_listed() || high_ <= low_) return {};
+  constexpr double half = 0.5;
+  return {low_ + half, std::floor((low_ + high_) / 2) + half, high_ - half};
+}
+
 std::vector<Json> FieldRange::grid() const {
   if (is_listed()) return listed_;
   std::vector<Json> values = {low_value_};
@@ -108,6 +114,9 @@ std::vector<Json> FieldRange::grid() const {
     const double parts = std::ceil((coarse - 1) / doublings);
     for (int i = 1; i / parts < doublings - 1e-9; ++i) add(low_ * std::exp2(i / parts));
   } else {
+    constexpr double ratio = 4;
+    const double first = (high_ - low_) / (coarse - 1);
+    for (double near = least(); near > 0 && low_ == 0 && near < first; near *= ratio) add(near);
     for (int i = 1; i + 1 < coarse; ++i) add(low_ + (high_ - low_) * i / (coarse - 1));
   }
   add(high_);
@@ -138,7 +147,8 @@ std::optional<Json> FieldRange::between(double low, double high) const {
   if (is_whole()) {
     if (high - low < 2) return std::nullopt;
     middle = std::floor(middle);
-  } else if (high - low <= near_enough * std::max(std::abs(low), std::abs(high))) {
+  } else if (high - low <= near_enough * std::max(std::abs(low), std::abs(high)) ||
+             (low == 0 && high <= least())) {
     return std::nullopt;
   }
   Json one = value(middle);

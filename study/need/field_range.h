@@ -26,13 +26,19 @@ class FieldRange {
   bool is_whole() const { return from_.kind == Amount::Kind::whole; }
   // Plain numbers, and what is between whole ones, too.
   bool is_fractional() const { return from_.is_plain() && !is_whole() && !is_listed(); }
+  // Of whole ends: values between whole ones, for asking whether the field takes such, too.
+  std::vector<Json> fractions() const;
+  void take_fractions() { from_.kind = Amount::Kind::number; }
   // In base units, as every position here.
   double low() const { return low_; }
   double high() const { return high_; }
+  // The lowest one that is looked at beside 0: numbers near 0 have no end.
+  double least() const { return is_fractional() && low_ == 0 ? high_ * smallest_part : low_; }
   Json first() const { return value(low_); }
   Json last() const { return value(high_); }
 
-  // All of a list; or nine values and a few more, in equal ratios where the range is over a decade.
+  // All of a list; or nine values and a few more, in equal ratios where the range is over a decade;
+  // of a range from 0 on more of them near 0.
   std::vector<Json> grid() const;
   // As a file writes it, with five digits.
   Json value(double at) const;
@@ -41,6 +47,8 @@ class FieldRange {
   std::optional<Json> between(double low, double high) const;
 
  private:
+  static constexpr double smallest_part = 0x1p-20;  // about a millionth
+
   void read_ends(const Json& from, const Json& to, const std::string& where);
   void read_list(const Json& values, const std::string& where);
 

@@ -20,7 +20,7 @@ struct PointOut {
 
 Fields fields_of(const PointOut& o) {
   return {Field("value", o.value, "of the field"),
-          {"reached", o.reached, "the figure there, times in us"},
+          {"reached", o.reached, "the figure there, times in us, memory in GiB"},
           {"meets", o.meets, "whether that meets the target"},
           Field("limit", o.limit, "the largest part of the time").if_any(),
           Field("layout", o.layout, "the layout, of a search the fastest one").if_any(),
@@ -105,7 +105,7 @@ Fields fields_of(const NeedOut& o) {
           {"column", target.column, "where the answer of each value has it"},
           Field("must_be", target.goal.at_most, "whether the figure has to be small or large")
               .one_of({"at_least", "at_most"}),
-          {"target", target.goal.value, "how small or large, times in us"},
+          {"target", target.goal.value, "how small or large, times in us, memory in GiB"},
           Field("met", verdict_of(o.answer),
                 "with which values: at least the needed one, at most the needed one, those within "
                 "the stretches, all, none")

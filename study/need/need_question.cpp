@@ -12,6 +12,7 @@
 #include "study/layout/layout_sweep.h"
 #include "study/shipped_inputs.h"
 #include "study/sweep/columns.h"
+#include "study/sweep/said_twice.h"
 #include "study/sweep/sweep_file.h"
 #include "study/sweep/sweep_point.h"
 
@@ -124,7 +125,24 @@ Sweep sweep_with(const ResolvedExperiment& base, const std::vector<std::string>&
   return sweep_over(base, std::move(axes));
 }
 
-AskAt experiment_at(const FieldRange& range, const NeedTarget& target, const NeedWords& words,
+// Whole ends of a field that takes what is between whole numbers, too, mean all of it.
+template <class Takes>
+void take_fractions(FieldRange& range, const Takes& takes) {
+  const std::vector<Json> fractions = range.fractions();
+  if (std::any_of(fractions.begin(), fractions.end(), takes)) range.take_fractions();
+}
+
+bool can_be_read(const Sweep& sweep) {
+  PointReader reader(sweep);
+  try {
+    reader.read(Choice(sweep.axes.size(), 0));
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+AskAt experiment_at(FieldRange& range, const NeedTarget& target, const NeedWords& words,
                     Stopper& stopper) {
   ResolvedExperiment base = resolve_experiment(
       words.experiment, with_options(words.settings, words.wires), words.cluster);
@@ -133,8 +151,13 @@ AskAt experiment_at(const FieldRange& range, const NeedTarget& target, const Nee
   std::vector<Json> ends = range.grid();
   if (!range.is_listed()) ends = {range.first(), range.last()};
   if (ends.back() == ends.front()) ends.resize(1);
-  check_field(range.field(), base.json.value("cluster", Json()),
-              [&] { check_axes(sweep_with(base, fields, ends)); });
+  check_field(range.field(), base.json.value("cluster", Json()), [&] {
+    const Sweep sweep = sweep_with(base, fields, ends);
+    check_settings(sweep, words.settings);
+    check_axes(sweep);
+  });
+  take_fractions(range,
+                 [&](const Json& value) { return can_be_read(sweep_with(base, fields, {value})); });
   return [base, fields, target, &stopper](const Json& value) -> NeedPoint {
     stopper.look();
     stopper.restart();
@@ -177,7 +200,7 @@ LayoutWords layout_words(const NeedWords& words) {
   return layout;
 }
 
-AskAt layout_at(const FieldRange& range, const NeedTarget& target, const NeedWords& words,
+AskAt layout_at(FieldRange& range, const NeedTarget& target, const NeedWords& words,
                 Stopper& stopper) {
   const LayoutWords base = layout_words(words);
   const std::vector<std::string> fields = fields_in(range, words);
@@ -189,6 +212,14 @@ AskAt layout_at(const FieldRange& range, const NeedTarget& target, const NeedWor
   };
   check_field(range.field(), cluster_document(words.cluster).root().json(),
               [&] { sweep_at(range.first()); });
+  take_fractions(range, [&](const Json& value) {
+    try {
+      const LayoutSweep sweep = sweep_at(value);  // which reads the cluster, and no more
+      return range.field().starts_with("cluster.") || !sweep.answer(0, stopper).is_failed();
+    } catch (const InputError&) {
+      return false;
+    }
+  });
   return [sweep_at, target, &stopper](const Json& value) -> NeedPoint {
     stopper.restart();
     const AnsweredPoint answered = sweep_at(value).answer(0, stopper);
@@ -244,14 +275,15 @@ Fields need_fields(NeedWords& words) {
                  .option("-c,--cluster"),
              Field("axis", words.axis,
                    "the field, and between which values to look: "
-                   "cluster.nic.bandwidth=1Gbps..400Gbps; 2..64:2 and a,b,c are those values "
-                   "alone")
+                   "cluster.nic.bandwidth=1Gbps..400Gbps, whole ones of fields that take only "
+                   "such; 2..64:2 and a,b,c are those values alone")
                  .needed(),
              {"zip", words.zip,
               "a field that takes the same value: --axis cluster.gpus_per_node=8..72 --zip "
               "cluster.nics_per_node"},
              Field("target", words.target,
-                   "what must be reached: step=120ms, efficiency=0.9, throughput=50000, mfu=0.4; "
+                   "what must be reached: step=120ms, efficiency=0.9, throughput=50000, mfu=0.4, "
+                   "memory=60GiB; "
                    "or <= or >= of any figure of the answer, as metrics.comm_exposed_us<=5ms")
                  .needed(),
              Field("knee", words.knee,

@@ -7,6 +7,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "study/layout/layout_files.h"
 #include "study/sweep/columns.h"
 #include "study/table.h"
 
@@ -40,7 +41,18 @@ double number_of(const std::string& text, const std::string& where) {
   return is_percent ? number / 100 : number;
 }
 
+// A size, or a bare number of GiB.
+double gib_of(const std::string& text, const std::string& where) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  if (read_decimal(text.data(), end, number).ptr == end) return number_of(text, where);
+  const Bytes size = parse_bytes(text, where);
+  if (size == Bytes()) throw InputError(where, "expected a size above 0, got " + text);
+  return static_cast<double>(size.count()) / bytes_of_gib;
+}
+
 double value_of(const NeedTarget& target, const std::string& text, const std::string& where) {
+  if (target.is_memory()) return gib_of(text, where);
   if (!target.is_time()) {
     const double number = number_of(text, where);
     if (is_part(target.column) && number > 1)
@@ -102,6 +114,7 @@ double figure_of(const Json& answer, const NeedTarget& target,
 
 std::string figure_text(const NeedTarget& target, double figure, int digits) {
   if (target.is_time()) return short_duration(figure, digits);
+  if (target.is_memory()) return rounded(figure, digits) + " GiB";
   return is_part(target.column) ? part_text(figure, digits) : rounded(figure, digits);
 }
 

@@ -2,6 +2,7 @@
 #include "study/step/reason.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "study/table.h"
@@ -75,6 +76,22 @@ std::vector<CriticalPart> by_kind(const std::vector<CriticalPart>& parts) {
   return kinds;
 }
 
+// Which steps the parts are of: where steps differ by chance, those may be longer or shorter than
+// the mean.
+std::string whose_length(const StepResult& result) {
+  constexpr double alike = 0.01;
+  Duration sum;
+  for (const CriticalPart& part : result.critical) sum += part.length;
+  const int steps = result.critical_iterations;
+  const double mean_us =
+      result.total().us() / static_cast<double>(std::max<std::size_t>(1, result.iterations.size()));
+  const bool are_alike = std::abs(sum.us() - steps * mean_us) <= alike * steps * mean_us;
+  if (are_alike)
+    return steps > 1 ? std::to_string(steps) + " steps are as long as " : "the step is as long as ";
+  return "steps differ; " + (steps > 1 ? std::to_string(steps) : std::string("one")) + " of " +
+         short_duration(sum.us(), 4) + (steps > 1 ? " together are" : " is") + " as long as ";
+}
+
 }  // namespace
 
 Fields fields_of(const CriticalPart& part) {
@@ -117,9 +134,7 @@ std::string reason_text(const StepResult& result, const Trace& trace) {
   if (parts.empty()) return "";
   const bool by_turns = parts.size() > most_parts;
   if (by_turns) parts = by_kind(parts);
-  std::string text = result.critical_iterations > 1
-                         ? std::to_string(result.critical_iterations) + " steps are as long as "
-                         : "the step is as long as ";
+  std::string text = whose_length(result);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (i > 0) text += i + 1 == parts.size() ? " and " : ", ";
     text += text_of(parts[i], trace, by_turns);

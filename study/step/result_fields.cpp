@@ -27,6 +27,13 @@ struct Summary {
   std::optional<double> iterations = {};  // to the target
 };
 
+// Whether its exchanges are more than times.
+bool has_messages(const Summary& of) {
+  if (of.experiment.cluster.network.workers() == 1) return true;  // there are none
+  const bool counts_none = of.result.message_count == 0 && !of.result.messages.empty();
+  return of.experiment.fidelity != Fidelity::closed_form && !counts_none;
+}
+
 Json of_counts() { return {{"type", "integer"}, {"minimum", 0}}; }
 Json of_numbers() { return {{"type", "number"}}; }
 Json of_texts() { return text_schema(); }
@@ -125,12 +132,18 @@ constexpr auto summary_rows =
             {"metrics.efficiency", "speedup / workers", of_numbers,
              [](const Summary& s) -> FigureValue { return s.metrics.efficiency; }},
             {"metrics.messages",
-             "point-to-point messages of the last iteration that sent gradients; 0 where costs are "
-             "not "
-             "simulated",
-             of_counts, [](const Summary& s) -> FigureValue { return s.result.message_count; }},
-            {"metrics.wire_B", "bytes on the wire per iteration, on average", of_numbers,
-             [](const Summary& s) -> FigureValue { return s.result.wire_B; }},
+             "point-to-point messages of the last iteration that sent gradients; not given where "
+             "exchanges are only times, as in closed form",
+             of_counts,
+             [](const Summary& s) {
+               return has_messages(s) ? FigureValue(s.result.message_count) : FigureValue();
+             }},
+            {"metrics.wire_B",
+             "bytes on the wire per iteration, on average; not given where exchanges are only times",
+             of_numbers,
+             [](const Summary& s) {
+               return has_messages(s) ? FigureValue(s.result.wire_B) : FigureValue();
+             }},
             {"metrics.message_us",
              "fidelity packet: what messages between two workers take until they are complete, "
              "warm-up "

@@ -75,12 +75,14 @@ void add_shared_cards(const Experiment& experiment, std::vector<std::string>& wa
                      ": pushes and pulls take longer; --fidelity flow counts that");
 }
 
-// Formulas that no program reaches.
+// Formulas that no program reaches, or that know less than messages do.
 void add_notes_of_formula(const Experiment& experiment, std::vector<std::string>& warnings) {
   if (experiment.fidelity != Fidelity::closed_form || !experiment.cost.is_algorithm()) return;
   for (const Algorithm& algorithm : algorithms())
-    if (algorithm.name == experiment.collective && !algorithm.closed_form_note.empty())
-      warnings.emplace_back(algorithm.closed_form_note);
+    if (algorithm.name == experiment.collective)
+      for (std::string& note :
+           notes_of_formula(algorithm, experiment.cost.job(), experiment.cluster.network))
+        warnings.push_back(std::move(note));
 }
 
 // Exchanges that were never measured: beyond the curve, or beyond the calibrated cluster.

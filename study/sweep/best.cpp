@@ -6,6 +6,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/fields.h"
+#include "study/sweep/gains.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -70,7 +71,7 @@ bool chooses_strategy(const Sweep& sweep, const std::string& axis) {
 }
 
 Best::Best(const Sweep& sweep, std::string objective, std::vector<std::string> over)
-    : objective_(std::move(objective)), over_(std::move(over)) {
+    : objective_(std::move(objective)), sign_(as_cost(objective_, 1)), over_(std::move(over)) {
   over_.erase(std::remove(over_.begin(), over_.end(), ""), over_.end());
   std::vector<std::string> known;
   for (const Axis& axis : sweep.axes) known.push_back(axis.field());
@@ -97,21 +98,21 @@ void Best::add(DonePoint&& point) {
   Json fixed = Json::object();
   for (const std::string& name : others_) fixed[name] = point.axes[name];
   const auto [place, is_new] = group_of_.try_emplace(fixed.dump(), groups_.size());
-  if (is_new) groups_.push_back({std::move(fixed), {}, {}, 0, 0});
+  if (is_new) groups_.push_back({std::move(fixed), {}, {}, 0, 0, sign_});
   Group& group = groups_[place->second];
   if (std::isnan(point.objective)) {
     ++group.failed;
     return;
   }
+  const double cost = sign_ * point.objective;
   Json chosen = Json::object();
   for (const std::string& name : over_) chosen[name] = point.axes[name];
   if (point.is_bound && chooses_strategy_) {
-    if (!group.bound || point.objective < group.bound->value)
-      group.bound = {std::move(chosen), point.objective};
+    if (!group.bound || cost < group.bound->value) group.bound = {std::move(chosen), cost};
     return;
   }
   ++group.points;
-  group.contest.add(std::move(chosen), point.objective, apart_);
+  group.contest.add(std::move(chosen), cost, apart_);
 }
 
 int64_t Best::groups_with_ties() const {
@@ -138,8 +139,8 @@ Fields fields_of(const Best::Group& group) {
             "the values of the chosen axes at the best point, which is the likeliest winner; never "
             "a bound")
           .like(any_object_schema),
-      {"value", if_is(has_best, [&] { return winners.front().value; }),
-       "the least value of the objective, in its unit"},
+      {"value", if_is(has_best, [&] { return group.figure(winners.front().value); }),
+       "the best value of the objective, in its unit"},
       Field("tied", std::move(tied),
             "other values of the chosen axes that are as good, within error_percent or equal to a "
             "millionth, best first, at most 16 of them")
@@ -148,13 +149,15 @@ Fields fields_of(const Best::Group& group) {
             "how many others there are")
           .at_least(1),
       {"next",
-       if_is(has_best && group.contest.next() < no_value, [&] { return group.contest.next(); }),
-       "the least value that is not as good"},
+       if_is(has_best && group.contest.next() < no_value,
+             [&] { return group.figure(group.contest.next()); }),
+       "the best value that is not as good"},
       Field("bound", if_is(group.bound.has_value(), [&] { return group.bound->choice; }),
             "the values of the chosen axes at the best point of a strategy that no program "
             "simulates")
           .like(any_object_schema),
-      {"bound_value", if_is(group.bound.has_value(), [&] { return group.bound->value; }),
+      {"bound_value",
+       if_is(group.bound.has_value(), [&] { return group.figure(group.bound->value); }),
        "its objective"}};
 }
 
@@ -163,7 +166,8 @@ namespace {
 Fields best_fields(const std::string& objective, const std::vector<std::string>& over,
                    const std::vector<Best::Group>& groups, const Apart& apart) {
   return {answer_kind("sgdsim/best/1"),
-          {"objective", objective, "the column that is to be small"},
+          {"objective", objective,
+           "the column that is to be small, or large where more of it is better"},
           Field("over", over, "the axes to choose from").filled("axis"),
           {"groups", groups, "one entry for every combination of the other axes"},
           {"error_percent", apart.percent(),
@@ -183,15 +187,16 @@ std::vector<std::string> Best::row_of(const Group& group, bool is_time, bool has
   for (const auto& [name, value] : group.fixed.items()) row.push_back(value_label(value));
   if (group.points == 0) {
     row.resize(others_.size() + over_.size() + 3, "-");
-    if (has_bounds) row.push_back(group.bound ? amount(group.bound->value, is_time) : "-");
+    if (has_bounds)
+      row.push_back(group.bound ? amount(group.figure(group.bound->value), is_time) : "-");
     return row;
   }
   const auto& best = group.contest.winners().front();
   const double next = group.contest.next();
   for (const auto& [name, value] : best.choice.items()) row.push_back(value_label(value));
-  row.push_back(amount(best.value, is_time));
+  row.push_back(amount(group.figure(best.value), is_time));
   row.push_back(group.contest.ties() > 0 ? std::to_string(group.contest.ties()) : "-");
-  row.push_back(next < no_value && best.value > 0 ? percent_of(next, best.value) : "-");
+  row.push_back(next < no_value && best.value != 0 ? percent_of(next, best.value) : "-");
   if (has_bounds) row.push_back(group.bound ? percent_of(group.bound->value, best.value) : "-");
   return row;
 }

@@ -45,6 +45,8 @@ class Best {
     std::optional<Contest<Json>::Entry> bound;
     int64_t points = 0;  // that were compared
     int64_t failed = 0;
+    double sign = 1;  // -1: more is better, and entries are negated
+    double figure(double value) const { return sign * value; }
   };
 
  private:
@@ -52,6 +54,7 @@ class Best {
   std::vector<std::string> row_of(const Group& group, bool is_time, bool has_bounds) const;
 
   std::string objective_;
+  double sign_ = 1;  // of what is compared
   std::vector<std::string> over_;
   std::vector<std::string> others_;
   Apart apart_;

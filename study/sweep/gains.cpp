@@ -77,6 +77,10 @@ bool is_gain(const std::string& column) {
   return !has_any(words, cost_words) && (has_any(words, gain_words) || is_rate(words));
 }
 
+double as_cost(const std::string& column, double figure) {
+  return is_gain(column) ? -figure : figure;
+}
+
 const char* best_word(const std::string& column) { return is_gain(column) ? "largest" : "least"; }
 
 }  // namespace sgdsim

@@ -12,6 +12,9 @@ std::string field_of_column(const std::string& column);
 // By the words of that name. Of what no word of the table says, less is taken to be better.
 bool is_gain(const std::string& column);
 
+// The same of which less is better: a gain, negated. It leads back, too.
+double as_cost(const std::string& column, double figure);
+
 // "largest" or "least": what is said wherever winners are named.
 const char* best_word(const std::string& column);
 

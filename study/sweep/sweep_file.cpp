@@ -12,6 +12,7 @@
 #include "study/import/profile_trace.h"
 #include "study/shipped_inputs.h"
 #include "study/step/override.h"
+#include "study/sweep/said_twice.h"
 #include "study/sweep/sweep_fields.h"
 
 namespace sgdsim {
@@ -160,16 +161,6 @@ void add_methods(Sweep& sweep, std::vector<Method> methods, const std::string& w
   const Value values(labels, where, "");
   sweep.axes.emplace_back(method_axis, values);
   sweep.methods = std::move(methods);
-}
-
-// Two that set the same field could not both have their way.
-void check_apart(const Sweep& sweep) {
-  for (const Method& method : sweep.methods)
-    for (const auto& [field, value] : method.fields)
-      for (const Axis& axis : sweep.axes)
-        if (axis.field() == field)
-          throw InputError(axis.where(), "the method \"" + method.label + "\" sets " + field +
-                                             ", too; make it a method of its own");
 }
 
 }  // namespace

@@ -16,6 +16,8 @@
 #include "study/step/plan.h"
 #include "study/step/result_json.h"
 #include "study/sweep/columns.h"
+#include "study/sweep/gains.h"
+#include "study/sweep/said_twice.h"
 #include "study/sweep/sweep_options.h"
 #include "study/sweep/sweep_point.h"
 #include "study/sweep/sweep_run.h"
@@ -137,12 +139,33 @@ std::string shown(const Json& value) {
   return text;
 }
 
+// Of all points none is an answer.
+InputError no_best(const TuneWords& words, const Tuned& tuned) {
+  if (!tuned.bound) return {words.file, "no point has a result"};
+  return {words.file,
+          "all points with a result are bounds, which no program simulates and which are never the "
+          "best; give a strategy beside them, as in --axis strategy=wfbp,mg_wfbp,optimal, or ask "
+          "`sgdsim run --set strategy=optimal` for the bound"};
+}
+
 // What all axes change together.
 Apart apart_of(const Sweep& sweep, const std::string& objective) {
   std::vector<std::string> fields;
   for (const Axis& axis : sweep.axes)
     for (const std::string& field : fields_of(sweep, axis.field())) fields.push_back(field);
   return apart_by(fields, objective);
+}
+
+Objective objective_in(const std::string& minimize, const std::string& maximize) {
+  if (!minimize.empty() && !maximize.empty())
+    throw InputError("--maximize", "--minimize asks for other points; give one of them");
+  return maximize.empty() ? Objective{minimize, false} : Objective{maximize, true};
+}
+
+// Without a word: the shortest step.
+Objective objective_of(const TuneWords& words) {
+  const bool is_usual = words.minimize == usual_objective && !words.maximize.empty();
+  return objective_in(is_usual ? "" : words.minimize, words.maximize);
 }
 
 // An experiment, a trace or a profile: whatever is no sweep with axes of its own.
@@ -192,7 +215,9 @@ Fields sweep_fields(SweepQuestionWords& words) {
          Fields{{"axis", words.axes, "one more axis: cluster.nodes=2..256, strategy=wfbp,mg_wfbp"},
                 {"set", words.settings, "change a field of the base experiment"},
                 {"minimize", words.minimize,
-                 "print the best values of a column, e.g. metrics.iteration_us"},
+                 "print the least values of a column, e.g. metrics.iteration_us"},
+                {"maximize", words.maximize,
+                 "print the largest values of a column, e.g. metrics.throughput_samples_per_s"},
                 {"over", words.over,
                  "axes whose best value is chosen, for each combination of the other axes "
                  "(default: method or strategy)"}} +
@@ -207,15 +232,23 @@ Fields sweep_question_fields(SweepQuestionWords& words) {
 Sweep sweep_of(const SweepQuestionWords& words) {
   Sweep sweep = read_sweep(words.sweep, words_of(words));
   sweep.base.options = experiment_settings_of(words.wires);
+  check_settings(sweep, words.settings);
   return sweep;
+}
+
+Objective objective_of(const SweepQuestionWords& words) {
+  return objective_in(words.minimize, words.maximize);
 }
 
 Answer answer_sweep(const Value& question, const Watch& watch) {
   SweepQuestionWords words = words_of(question, sweep_question_fields);
-  if (!words.over.empty() && words.minimize.empty())
-    throw no_effect("--over", "without --minimize");
-  if (words.as_columns && !words.minimize.empty())
-    throw InputError("--minimize", "gives the best points and no columns; leave as_columns out");
+  const Objective objective = objective_of(words);
+  const bool asks_best = !objective.column.empty();
+  if (!words.over.empty() && !asks_best)
+    throw no_effect("--over", "without --minimize or --maximize");
+  if (words.as_columns && asks_best)
+    throw InputError(objective.option(),
+                     "gives the best points and no columns; leave as_columns out");
   const Sweep sweep = sweep_of(words);
   Answer answer;
   answer.warnings = check_axes(sweep);
@@ -230,9 +263,9 @@ Answer answer_sweep(const Value& question, const Watch& watch) {
     options.out.clear();
     each = [&](DonePoint&& point) { columns->add(point.row); };
   }
-  if (!words.minimize.empty()) {
-    best.emplace(sweep, words.minimize, split_list(words.over));
-    options.objective = words.minimize;
+  if (asks_best) {
+    best.emplace(sweep, objective.column, split_list(words.over));
+    options.objective = objective;
     options.out.clear();
     each = [&](DonePoint&& point) { best->add(std::move(point)); };
   }
@@ -283,7 +316,9 @@ Fields tune_fields(TuneWords& words) {
                  "field to tune, e.g. strategy.bucket=1MiB..256MiB (default: the sizes of the "
                  "strategy, the collective and the compression)"},
                 {"set", words.settings, "change a field of the experiment"},
-                {"minimize", words.objective, "column to minimize (default: metrics.iteration_us)"},
+                {"minimize", words.minimize, "column to minimize (default: metrics.iteration_us)"},
+                {"maximize", words.maximize,
+                 "column to maximize, e.g. metrics.throughput_samples_per_s"},
                 Field("most", words.most,
                       "evaluate at most this many points (default: 2000); smaller sweeps are "
                       "searched exhaustively")
@@ -303,15 +338,18 @@ Sweep sweep_of(const TuneWords& asked) {
 TuneAnswer answer_tune(const TuneWords& words, Sweep sweep,
                        const std::function<bool()>& is_interrupted) {
   const int threads = threads_of(words.threads);
+  const Objective objective = objective_of(words);
+  const std::string& column = objective.column;
   check_axes(sweep);
   TuneAnswer answer{std::move(sweep), {}, {}, {}};
   Tuned& tuned = answer.tuned;
-  tuned = tune(answer.sweep, words.objective, words.most, threads, is_interrupted);
-  answer.apart = apart_of(answer.sweep, words.objective);
+  tuned = tune(answer.sweep, objective, words.most, threads, is_interrupted);
+  answer.apart = apart_of(answer.sweep, column);
   if (tuned.best.is_null() && tuned.interrupted) return answer;
-  if (tuned.best.is_null()) throw InputError(words.file, "no point has a result");
-  if (!tuned.interrupted) answer.before = as_it_stands(answer.sweep, words.objective);
-  if (answer.before && *answer.before < tuned.value && !is_tie(*answer.before, tuned.value)) {
+  if (tuned.best.is_null()) throw no_best(words, tuned);
+  if (!tuned.interrupted) answer.before = as_it_stands(answer.sweep, column);
+  if (answer.before && as_cost(column, *answer.before) < as_cost(column, tuned.value) &&
+      !is_tie(*answer.before, tuned.value)) {
     tuned.best = Json::object();
     tuned.value = *answer.before;
     tuned.warnings.clear();
@@ -325,7 +363,8 @@ Fields tuned_fields(const std::string& objective, const Tuned& tuned, const int6
                     const std::optional<double>& before, const Apart& apart) {
   return {
       answer_kind("sgdsim/tune/1"),
-      {"objective", objective, "the column that is to be small"},
+      {"objective", objective,
+       "the column that is to be small, or large where more of it is better"},
       Field("best", tuned.best,
             "the values of the axes at the best point; empty if the experiment as it stands is "
             "better than all of them")
@@ -353,17 +392,18 @@ Fields tuned_fields(const std::string& objective, const Tuned& tuned, const int6
 }  // namespace
 
 Json to_json(const TuneWords& words, const TuneAnswer& answer) {
-  return written(tuned_fields(words.objective, answer.tuned, answer.sweep.points, answer.before,
-                              answer.apart));
+  return written(tuned_fields(objective_of(words).column, answer.tuned, answer.sweep.points,
+                              answer.before, answer.apart));
 }
 Json schema_of_tuned() { return record_schema(tuned_fields({}, {}, 0, {}, {})); }
 
 void print(std::ostream& out, const TuneWords& words, const TuneAnswer& answer) {
   const auto& [sweep, tuned, before, apart] = answer;
-  const std::string& objective = words.objective;
+  const std::string objective = objective_of(words).column;
   const auto amount = [is_time = objective.ends_with("_us")](double value) {
     return is_time ? short_duration(value, 5) : rounded(value, 5);
   };
+  const bool is_better = before && as_cost(objective, tuned.value) < as_cost(objective, *before);
   if (tuned.best.empty()) {
     out << "Nothing that was tried is better than the experiment as it stands.\n";
   } else {
@@ -374,15 +414,17 @@ void print(std::ostream& out, const TuneWords& words, const TuneAnswer& answer) 
   out << '\n' << objective << ": " << amount(tuned.value);
   if (before && is_tie(*before, tuned.value) && !tuned.best.empty())
     out << ", the same as the experiment as it stands";
-  else if (before && *before > tuned.value)
+  else if (is_better)
     out << "; as the experiment stands: " << amount(*before) << " ("
-        << rounded(100 * (*before / tuned.value - 1), 3) << " % more)";
-  if (before && *before > tuned.value && !is_tie(*before, tuned.value) &&
-      apart.is_as_good(*before, tuned.value))
+        << rounded(100 * std::abs(*before / tuned.value - 1), 3)
+        << (*before > tuned.value ? " % more)" : " % less)");
+  if (is_better && !is_tie(*before, tuned.value) && apart.is_as_good(*before, tuned.value))
     out << "\nThat is within " << error_text(apart)
         << ", the error of such predictions: nothing is surely better; this is the likeliest";
   if (tuned.bound)
-    out << "\noptimal (" << bound_text(*tuned.bound > tuned.value) << "): " << amount(*tuned.bound);
+    out << "\noptimal ("
+        << bound_text(as_cost(objective, *tuned.bound) > as_cost(objective, tuned.value))
+        << "): " << amount(*tuned.bound);
   out << '\n'
       << tuned.evaluated << " of " << sweep.points << " points evaluated"
       << (tuned.interrupted  ? ", then interrupted"

@@ -24,6 +24,7 @@ struct SweepQuestionWords {
   WireWords wires;
   std::string threads;
   std::string minimize;
+  std::string maximize;
   std::string over;
   bool as_columns = false;
 };
@@ -31,12 +32,16 @@ Fields sweep_fields(SweepQuestionWords& words);
 // And those of programs that ask.
 Fields sweep_question_fields(SweepQuestionWords& words);
 Sweep sweep_of(const SweepQuestionWords& words);
+// The column whose best values are asked; none: all points.
+Objective objective_of(const SweepQuestionWords& words);
 // The points {"points": [sgdsim/point/1]}, with `minimize` sgdsim/best/1, or as columns, of which
 // the JSON says how many there are. An interrupted sweep has the points that were done.
 Answer answer_sweep(const Value& question, const Watch& watch);
 Json schema_of_columns();
 
 // ---- tune
+
+inline constexpr char usual_objective[] = "metrics.iteration_us";
 
 struct TuneWords {
   std::string file;
@@ -45,7 +50,8 @@ struct TuneWords {
   std::vector<std::string> axes;
   std::vector<std::string> settings;
   WireWords wires;
-  std::string objective = "metrics.iteration_us";
+  std::string minimize = usual_objective;
+  std::string maximize;
   int64_t most = 2000;
   std::string threads;
 };

@@ -2,6 +2,7 @@
 #include "study/sweep/sweep_run.h"
 
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <memory>
 
@@ -26,6 +27,7 @@ constexpr std::chrono::milliseconds patience{20};
 constexpr double seconds_between_writes = 0.25;  // what a kill may cost
 constexpr std::size_t batch_B = 1 << 20;
 constexpr std::size_t batch_rows = 10'000;
+constexpr int64_t points_looked_at = 100;  // for the columns that there are
 
 void check_can_run(const Sweep& sweep, const SweepOptions& options) {
   const int64_t count = Points::count(sweep, options.shard);
@@ -193,7 +195,7 @@ class Run {
       worked.text =
           options_.columns.empty() ? text_of(line) + "\n" : csv_row(line, options_.columns);
     if (!each_) return worked;
-    worked.point.objective = number_in(line, options_.objective);
+    worked.point.objective = number_in(line, options_.objective.column);
     worked.point.is_bound = is_bound(text_member(line, "strategy"));
     worked.point.axes = std::move(line["axes"]);
     return worked;
@@ -251,7 +253,7 @@ class Run {
     std::vector<std::string> warnings = warnings_in(record.json);
     if (!record.failed) outcome_.warnings.add(warnings, "point " + std::to_string(record.point));
     if (each_)
-      each_({std::move(record.json["axes"]), number_in(record.json, options_.objective),
+      each_({std::move(record.json["axes"]), number_in(record.json, options_.objective.column),
              std::move(warnings), is_bound(text_member(record.json, "strategy"))});
   }
 
@@ -321,6 +323,15 @@ class Run {
   SweepOutcome outcome_;
 };
 
+// The columns of a line that are numbers and not its own place.
+std::string numbers_in(const Json& line) {
+  std::string text;
+  for (const std::string& column : columns_in(line))
+    if (column != "point" && column != "of" && !std::isnan(number_in(line, column)))
+      text += (text.empty() ? "" : ", ") + column;
+  return text;
+}
+
 }  // namespace
 
 // A line of this sweep that did not fail shows which columns there are.
@@ -328,24 +339,43 @@ void check_columns_of(const Sweep& sweep, const std::vector<std::string>& column
                       const std::string& where) {
   if (columns.empty()) return;
   PointReader reader(sweep);
-  for (const Point& point : spread_points(sweep, 100)) {
+  for (const Point& point : spread_points(sweep, points_looked_at)) {
     const Json line = simulate_point(sweep, point, reader);
     if (!line.contains("error")) return check_columns(columns, line, where);
   }
 }
 
-void check_objective(const Sweep& sweep, const std::string& objective) {
-  if (is_gain(objective))
-    throw InputError("--minimize", "more of " + objective +
-                                       " is better; say metrics.iteration_us, or leave it out");
-  check_columns_of(sweep, {objective}, "--minimize");
+void check_objective(const Sweep& sweep, const Objective& objective) {
+  const std::string& column = objective.column;
+  PointReader reader(sweep);
+  Json first;
+  bool is_number = false;
+  for (const Point& point : spread_points(sweep, points_looked_at)) {
+    Json line = simulate_point(sweep, point, reader);
+    if (line.contains("error")) continue;
+    if (first.is_null()) check_columns({column}, line, objective.option());
+    is_number = !std::isnan(number_in(line, column));
+    if (first.is_null()) first = std::move(line);
+    if (is_number) break;
+  }
+  if (first.is_null()) return;
+  if (!is_number)
+    throw InputError(objective.option(),
+                     column + " is no number; expected one of " + numbers_in(first));
+  if (is_gain(column) && !objective.is_most)
+    throw InputError("--minimize", "more of " + column +
+                                       " is better; say metrics.iteration_us for the shortest "
+                                       "step, or --maximize " +
+                                       column);
+  if (!is_gain(column) && objective.is_most)
+    throw InputError("--maximize", "less of " + column + " is better; say --minimize " + column);
 }
 
 SweepOutcome run_sweep(const Sweep& sweep, const SweepOptions& options, std::ostream& out,
                        const std::function<void(DonePoint&&)>& each, const SweepWatch& watch) {
   check_can_run(sweep, options);
   check_columns_of(sweep, options.columns, "--columns");
-  if (!options.objective.empty()) check_objective(sweep, options.objective);
+  if (!options.objective.column.empty()) check_objective(sweep, options.objective);
   return Run(sweep, options, out, each, watch).run();
 }
 

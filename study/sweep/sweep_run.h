@@ -12,6 +12,13 @@
 
 namespace sgdsim {
 
+// A column of which the least is asked, or the most.
+struct Objective {
+  std::string column;  // empty: none
+  bool is_most = false;
+  const char* option() const { return is_most ? "--maximize" : "--minimize"; }
+};
+
 struct SweepOptions {
   std::string out = "-";  // "": nowhere
   int threads = 1;
@@ -19,7 +26,7 @@ struct SweepOptions {
   bool resume = false;
   bool force = false;
   std::vector<std::string> columns;  // a table of these instead of lines; cannot be resumed
-  std::string objective;             // a column whose value `each` is told
+  Objective objective;               // whose value `each` is told
   bool wants_rows = false;           // `each` is told the row of every point
 };
 
@@ -62,8 +69,8 @@ SweepOutcome run_sweep(const Sweep& sweep, const SweepOptions& options, std::ost
 void check_columns_of(const Sweep& sweep, const std::vector<std::string>& columns,
                       const std::string& where);
 
-// Likewise, and if more of it is better.
-void check_objective(const Sweep& sweep, const std::string& objective);
+// Likewise, and if it is no number in any of them, or the other way round is better.
+void check_objective(const Sweep& sweep, const Objective& objective);
 
 // Seconds that one point takes on one thread, from playing some.
 double seconds_per_point(const Sweep& sweep);

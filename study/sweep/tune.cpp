@@ -10,6 +10,7 @@
 #include "sim/core/stopper.h"
 #include "study/sweep/best.h"
 #include "study/sweep/columns.h"
+#include "study/sweep/gains.h"
 #include "study/sweep/sweep_point.h"
 #include "study/sweep/sweep_run.h"
 #include "study/watch.h"
@@ -23,7 +24,7 @@ bool chooses_strategy(const Sweep& sweep) {
   });
 }
 
-Tuned try_all(const Sweep& sweep, const std::string& objective, int threads,
+Tuned try_all(const Sweep& sweep, const Objective& objective, int threads,
               const std::function<bool()>& is_interrupted) {
   Tuned tuned;
   tuned.value = no_value;
@@ -39,12 +40,13 @@ Tuned try_all(const Sweep& sweep, const std::string& objective, int threads,
       ++tuned.failed;
       return;
     }
+    const double cost = as_cost(objective.column, point.objective);
     if (point.is_bound && chooses_strategy(sweep)) {
-      tuned.bound = std::min(tuned.bound.value_or(no_value), point.objective);
+      tuned.bound = std::min(tuned.bound.value_or(no_value), cost);
       return;
     }
-    if (point.objective >= tuned.value) return;
-    tuned.value = point.objective;
+    if (cost >= tuned.value) return;
+    tuned.value = cost;
     tuned.best = std::move(point.axes);
     tuned.warnings = std::move(point.warnings);
   };
@@ -124,7 +126,7 @@ class Search {
     } catch (const Interrupted&) {
       return no_value;
     }
-    double value = number_in(line, objective_);
+    double value = as_cost(objective_, number_in(line, objective_));
     if (std::isnan(value)) {
       value = no_value;
       ++failed_;
@@ -202,11 +204,15 @@ class Search {
 
 }  // namespace
 
-Tuned tune(const Sweep& sweep, const std::string& objective, int64_t most, int threads,
+Tuned tune(const Sweep& sweep, const Objective& objective, int64_t most, int threads,
            const std::function<bool()>& is_interrupted) {
-  if (sweep.points <= most) return try_all(sweep, objective, threads, is_interrupted);
-  check_objective(sweep, objective);
-  return Search(sweep, objective, most, is_interrupted).run();
+  const bool tries_all = sweep.points <= most;
+  if (!tries_all) check_objective(sweep, objective);
+  Tuned tuned = tries_all ? try_all(sweep, objective, threads, is_interrupted)
+                          : Search(sweep, objective.column, most, is_interrupted).run();
+  tuned.value = as_cost(objective.column, tuned.value);
+  if (tuned.bound) tuned.bound = as_cost(objective.column, *tuned.bound);
+  return tuned;
 }
 
 }  // namespace sgdsim

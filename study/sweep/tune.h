@@ -11,6 +11,7 @@
 #include <string>
 
 #include "study/sweep/sweep_file.h"
+#include "study/sweep/sweep_run.h"
 
 namespace sgdsim {
 
@@ -25,8 +26,8 @@ struct Tuned {
   std::optional<double> bound;        // of strategies that no program runs
 };
 
-// Minimizes a column of the lines. Never evaluates more than `most` points.
-Tuned tune(const Sweep& sweep, const std::string& objective, int64_t most, int threads,
+// The least or the most of a column of the lines. Never evaluates more than `most` points.
+Tuned tune(const Sweep& sweep, const Objective& objective, int64_t most, int threads,
            const std::function<bool()>& is_interrupted = {});
 
 }  // namespace sgdsim

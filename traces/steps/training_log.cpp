@@ -110,8 +110,8 @@ class TrainingLogReader {
   bool starts_again_ = false;
   int64_t gone_back_to_ = 0;    // in the middle of the run, at last
   std::vector<double> slower_;  // since then: steps that occur again, as a part of what they took
-  double before_ = 0;  // seconds of the steps that occur again
-  double again_ = 0;   // and what they took then
+  double before_ = 0;           // seconds of the steps that occur again
+  double again_ = 0;            // and what they took then
   std::optional<SummaryRates> first_rates_;
   int64_t most_between_ = 1;        // steps that one time is the mean of
   std::size_t decimals_ = 0;        // of the last time
@@ -166,11 +166,10 @@ void TrainingLogReader::check_alike(std::optional<int64_t> number) const {
       slower_.size() >= fewest && std::abs(median_of(slower_) - 1) > largest_difference;
   if (!differs && !differs_later) return;
   throw InputError(
-      log_.file,
-      (differs ? "it starts again at step " + std::to_string(*first_number_)
-               : "it goes back to step " + std::to_string(gone_back_to_)) +
-          ", with other times" +
-          (number ? ", and goes on to step " + std::to_string(*number) : "") + two_runs);
+      log_.file, (differs ? "it starts again at step " + std::to_string(*first_number_)
+                          : "it goes back to step " + std::to_string(gone_back_to_)) +
+                     ", with other times" +
+                     (number ? ", and goes on to step " + std::to_string(*number) : "") + two_runs);
 }
 
 void TrainingLogReader::check_alike(const SummaryRates& rates) {

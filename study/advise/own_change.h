@@ -1,0 +1,17 @@
+// Changes of one's own: of which kinds they are, so that they stand with those of the list that
+// change the same.
+#pragma once
+
+#include <vector>
+
+#include "study/advise/change.h"
+#include "study/step/experiment.h"
+
+namespace sgdsim {
+
+// With the kinds that follow from the fields in which it differs from the experiment, or with all
+// that is known of a change of the list that does the same.
+Change with_kinds(Change own, const ResolvedExperiment& base, const Experiment& experiment,
+                  const std::vector<Change>& known);
+
+}  // namespace sgdsim

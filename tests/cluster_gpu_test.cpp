@@ -1,0 +1,58 @@
+// Layouts are priced for the GPUs of the cluster, unless others are asked for.
+#include <doctest/doctest.h>
+#include <map>
+#include <string>
+
+#include "sim/core/json.h"
+#include "tests/run_program.h"
+
+namespace sgdsim {
+namespace {
+
+Json layout_on(const std::string& cluster, std::vector<std::string> more = {}) {
+  std::vector<std::string> words = {"layout",  "llama3.1_8b", "-c",      cluster,    "--layout",
+                                    "tp4 dp2", "--memory",    "1000 GB", "--format", "json"};
+  words.insert(words.end(), more.begin(), more.end());
+  const Ran ran = call_sgdsim(words);
+  REQUIRE_MESSAGE(ran.exit_code == 0, ran.log);
+  return Json::parse(ran.out);
+}
+
+bool has_note_of_gpus(const Json& answer) {
+  return answer.dump().find("of which no file ships") != std::string::npos;
+}
+
+TEST_CASE("cluster GPUs: what its file says is what is priced") {
+  const std::map<std::string, std::string> gpus = {{"dgx_a100_2", "a100"},   {"dgx_h100_4", "h100"},
+                                                   {"dgx_b200_4", "b200"},   {"mi300x_2", "mi300x"},
+                                                   {"gb200_nvl72", "gb200"}, {"aws_p5_2", "h100"}};
+  for (const auto& one : gpus) {
+    CAPTURE(one.first);
+    const Json usual = layout_on(one.first);
+    const Json asked = layout_on(one.first, {"--gpu", one.second});
+    CHECK(usual["layouts"] == asked["layouts"]);
+    CHECK(!has_note_of_gpus(usual));
+  }
+}
+
+TEST_CASE("cluster GPUs: others may be asked for") {
+  const Json a100 = layout_on("dgx_a100_2");
+  const Json h100 = layout_on("dgx_a100_2", {"--gpu", "h100"});
+  CHECK(a100["layouts"][0]["step_us"].get<double>() > h100["layouts"][0]["step_us"].get<double>());
+}
+
+// Nothing is known of a V100: an H100 is priced, as where the file says nothing, and it is said.
+TEST_CASE("cluster GPUs: one of which no file ships is said") {
+  const Json answer = layout_on("cloud_v100_25gbe");
+  CHECK(has_note_of_gpus(answer));
+  CHECK(!has_note_of_gpus(layout_on("cloud_v100_25gbe", {"--gpu", "h100"})));
+  CHECK(answer["layouts"] == layout_on("cloud_v100_25gbe", {"--gpu", "h100"})["layouts"]);
+}
+
+TEST_CASE("cluster GPUs: a setting changes them") {
+  const Json answer = layout_on("dgx_h100_4", {"--set", "gpu=a100"});
+  CHECK(answer["layouts"] == layout_on("dgx_h100_4", {"--gpu", "a100"})["layouts"]);
+}
+
+}  // namespace
+}  // namespace sgdsim
