@@ -49,6 +49,29 @@ TEST_CASE("cluster GPUs: one of which no file ships is said") {
   CHECK(answer["layouts"] == layout_on("cloud_v100_25gbe", {"--gpu", "h100"})["layouts"]);
 }
 
+// Names as --gpu takes them, in any case.
+TEST_CASE("cluster GPUs: names are found as others are") {
+  for (const std::string gpu : {"H200", "gb-200", "A100"}) {
+    CAPTURE(gpu);
+    const Json set = layout_on("dgx_h100_4", {"--set", "gpu=" + gpu});
+    CHECK(set["layouts"] == layout_on("dgx_h100_4", {"--gpu", gpu})["layouts"]);
+    CHECK(!has_note_of_gpus(set));
+  }
+}
+
+// A100s of 40 GiB: what fits there is what fits with so much.
+TEST_CASE("cluster GPUs: memory of their own") {
+  const auto found = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"layout", "llama3.1_8b", "-c", "aws_p4d_2", "--global-batch", "16",
+                               "--format", "json"});
+    const Ran ran = call_sgdsim(more);
+    REQUIRE_MESSAGE(ran.exit_code == 0, ran.log);
+    return Json::parse(ran.out)["layouts"];
+  };
+  CHECK(found({}) == found({"--gpu", "a100", "--memory", "40 GiB"}));
+  CHECK(found({}) != found({"--gpu", "a100"}));
+}
+
 TEST_CASE("cluster GPUs: a setting changes them") {
   const Json answer = layout_on("dgx_h100_4", {"--set", "gpu=a100"});
   CHECK(answer["layouts"] == layout_on("dgx_h100_4", {"--gpu", "a100"})["layouts"]);

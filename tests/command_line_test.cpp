@@ -309,10 +309,9 @@ TEST_CASE("command line: --set changes known fields only") {
   check_refused({
       {"unknown field", with(ethernet, {"--set", "nodez=4"}),
        file + "/: unknown field \"nodez\" (did you mean \"nodes\"?); known: schema, name, "
-              "description, source, network, sharing, window, acknowledgements, start, nccl, "
-              "shape, nodes, "
-              "gpus_per_node, "
-              "nics_per_node, nic, gpu_link, pcie, switch_latency, ports"},
+              "description, source, network, sharing, window, acknowledgements, start, gpu, "
+              "gpu_memory, nccl, shape, nodes, gpus_per_node, nics_per_node, nic, gpu_link, pcie, "
+              "switch_latency, ports"},
       {"unknown field of a field", with(ethernet, {"--set", "nic.latncy=1us"}),
        file + "/nic: unknown field \"latncy\" (did you mean \"latency\"?); known: latency, "
               "bandwidth, per_byte, efficiency, reduce, staged, rendezvous, segments, valid"},

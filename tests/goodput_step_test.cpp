@@ -116,6 +116,20 @@ TEST_CASE("goodput step: a layout is what `sgdsim layout` says, and shrinks by a
   CHECK(factors[2] == doctest::Approx(std::max(1., fewer / whole * 4)).epsilon(1e-6));
 }
 
+TEST_CASE("goodput step: a layout is priced for the GPUs of the cluster, or it is said") {
+  Json step = {{"layout", "tp8 dp2 ga8 zero1"}, {"model", "llama3.1_8b"}, {"cluster", "aws_p3_2"}};
+  const GoodputQuestion v100 = read(question_about(step, {{"gpu", 0.5}}));
+  REQUIRE(v100.step_notes.size() == 1);
+  CHECK(v100.step_notes.front().find("of which no file ships") != std::string::npos);
+  step["cluster"] = "dgx_a100_2";
+  const GoodputQuestion a100 = read(question_about(step, {{"gpu", 0.5}}));
+  CHECK(a100.step_notes.empty());
+  step["gpu"] = "a100";
+  CHECK(read(question_about(step, {{"gpu", 0.5}})).plan.step_s == a100.plan.step_s);
+  step["gpu"] = "h100";
+  CHECK(read(question_about(step, {{"gpu", 0.5}})).plan.step_s < a100.plan.step_s);
+}
+
 TEST_CASE("goodput step: what cannot be simulated is refused with the field") {
   struct Row {
     Json step;

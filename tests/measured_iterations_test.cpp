@@ -82,7 +82,10 @@ TEST_CASE("default iterations: the long run of every synchronization, and no eff
         const Answer answer = play(json);
         CHECK(answer.mean_us == doctest::Approx(in_the_long_run(json).mean_us).epsilon(0.01));
         CHECK(answer.efficiency <= 1);
-        CHECK(answer.warnings.empty());
+        // Of workers that differ the formula says what it does not count.
+        const bool is_limit = slow && std::string(fidelity) == "closed_form" &&
+                              (synchronization == "async_ps" || synchronization == "ssp");
+        CHECK(answer.warnings.size() == (is_limit ? 1 : 0));
       }
 }
 

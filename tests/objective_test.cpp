@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const std::string k80 = "app/experiments/googlenet_k80.json";
+const std::string k80 = SGDSIM_SOURCE_DIR "/app/experiments/googlenet_k80.json";
 const std::string throughput = "metrics.throughput_samples_per_s";
 
 Ran sweep_with(const Words& more) {
@@ -108,6 +108,39 @@ TEST_CASE("objectives that are no numbers, or better the other way round, are re
   CHECK(numbers.log.find("metrics.iteration_us") != std::string::npos);
   CHECK(numbers.log.find("fidelity") == std::string::npos);
   CHECK(sweep_with({"--minimize", "cluster.nodes"}).exit_code == 0);
+}
+
+TEST_CASE("objectives: samples that nobody knows, and columns that only some points have") {
+  const std::string bert = SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json";
+  const Ran none =
+      call_sgdsim({"tune", bert, "--axis", "strategy=wfbp,ddp", "--maximize", throughput});
+  CHECK(none.exit_code == 2);
+  CHECK(none.log.find("the trace states no batch") != std::string::npos);
+  CHECK(tuned({"--axis", "strategy=wfbp,ddp", "--maximize", throughput})["value"] > 0);
+  // In closed form there are no messages; the first point may be one or the other.
+  for (const char* fidelities : {"closed_form,message", "message,closed_form"}) {
+    const Ran ran = call_sgdsim({"sweep", k80, "-q", "--set", "cluster.nodes=4", "--axis",
+                                 "fidelity=" + std::string(fidelities), "--columns",
+                                 "fidelity,metrics.messages"});
+    CHECK_MESSAGE(ran.exit_code == 0, ran.log);
+  }
+  CHECK(call_sgdsim({"sweep", k80, "-q", "--axis", "fidelity=closed_form", "--columns",
+                     "fidelity,metrics.messages"})
+            .exit_code == 2);
+}
+
+TEST_CASE("tune: one objective, and settings that an axis takes back") {
+  const Ran both = call_sgdsim({"tune", k80, "--axis", "cluster.nodes=2,4", "--minimize",
+                                "metrics.iteration_us", "--maximize", throughput});
+  CHECK(both.log.find("give one of them") != std::string::npos);
+  const Ran within =
+      call_sgdsim({"tune", k80, "--set", "strategy.bucket=1MB", "--axis", "strategy=wfbp,ddp"});
+  CHECK(within.exit_code == 2);
+  const Ran named = call_sgdsim({"tune", k80, "--set", "strategy=ddp", "--set",
+                                 "strategy.bucket=1MB", "--axis", "strategy=wfbp,ddp"});
+  CHECK(named.log.find("--axis replaces all of strategy") != std::string::npos);
+  CHECK(call_sgdsim({"tune", k80, "--set", "strategy=ddp", "--axis", "strategy=wfbp,ddp"})
+            .exit_code == 0);
 }
 
 TEST_CASE("tune: a bound alone is no answer, and that is what is said") {

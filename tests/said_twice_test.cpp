@@ -13,7 +13,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const std::string k80 = "app/experiments/googlenet_k80.json";
+const std::string k80 = SGDSIM_SOURCE_DIR "/app/experiments/googlenet_k80.json";
 
 Ran sweep_with(const Words& more) {
   Words words = {"sweep", k80, "-q"};

@@ -25,6 +25,7 @@ struct ClusterFields {
   Duration start;
   std::optional<NcclConstants> nccl;
   std::string gpu;
+  Bytes gpu_memory;
 };
 
 void check_window(const Value& window) {
@@ -65,6 +66,9 @@ Fields fields_of(ClusterFields& o) {
                       "its GPUs, by a name of `sgdsim list gpus` or another one: layouts are "
                       "priced for them unless others are asked for")
                     .otherwise("not said"),
+                Field("gpu_memory", o.gpu_memory,
+                      "of each GPU, where it has not what others of that name have")
+                    .otherwise("that of the GPU's file"),
                 Field("nccl", o.nccl,
                       "NCCL on these machines, for NCCL's own model: latencies and efficiencies in "
                       "place of its constants, as `sgdsim fit --from-collective nccl` finds them; "
@@ -202,6 +206,7 @@ ClusterFile read_cluster(const Value& value) {
                                    std::min<int64_t>(wiring.nodes_per_leaf, wiring.nodes) *
                                    wiring.gpus_per_node),
                                .gpu = std::move(gpu),
+                               .gpu_memory = given.gpu_memory,
                                .valid = valid_range(value.json()),
                                .kind = kind,
                                .sharing = given.sharing.value_or(usual_sharing),

@@ -188,9 +188,9 @@ struct Algorithm {
   // Every message is waited for before the next one is sent, so that a wait for an answer adds to
   // its start-up; or its parts say so.
   bool waits_each_round = false;
-  // Its formula takes each link for what it is, where start-ups are flight time; others charge
-  // every message the cost of the worst pair.
-  bool knows_links = false;
+  // Whether its formula takes each link for what it is; null: every message costs what it does
+  // between the worst pair.
+  bool (*knows_links)(const CollectiveJob& job) = nullptr;
   // All members send in every round: in which order their distances are, and whether halves,
   // quarters and so on go over them. Others send to few members at once.
   enum class Rounds : uint8_t { few, whole, far_halves, near_halves };

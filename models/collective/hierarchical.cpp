@@ -6,6 +6,8 @@
 // leaders combine, and the nodes broadcast; one card works.
 //
 // Broadcast and reduce go through a leader too, by binomial trees where a part is a ring.
+#include <algorithm>
+
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
 
@@ -133,6 +135,17 @@ Program schedule(const CollectiveJob& job) {
   return program;
 }
 
+// Each part is charged its own worst pair. In nodes and across them all pairs are alike, where
+// nothing else makes them differ.
+bool knows_links(const CollectiveJob& job) {
+  const NestedGroups* nested = job.network != nullptr ? job.network->nested() : nullptr;
+  if (nested != nullptr && nested->group_sizes == std::vector<int>{group_size(job)}) return true;
+  const std::vector<Part> parts = Parts(job).list();
+  return std::all_of(parts.begin(), parts.end(), [](const Part& part) {
+    return part.algorithm->knows_links != nullptr && part.algorithm->knows_links(part.job);
+  });
+}
+
 // The sum of the parts: exact where each part ends everywhere at once (equal chunks).
 std::optional<Duration> closed_form(const CollectiveJob& job) {
   Duration sum;
@@ -160,7 +173,8 @@ Algorithm describe() {
               [](const CollectiveOptions& options) {
                 return std::vector{options.of(inside), options.of(across)};
               },
-          .waits_each_round = true};
+          .waits_each_round = true,
+          .knows_links = knows_links};
 }
 
 }  // namespace sgdsim::collective::hierarchical

@@ -132,7 +132,7 @@ Algorithm describe() {
           .closed_form = closed_form,
           .needs_no_root = always,
           .waits_each_round = true,
-          .knows_links = true};
+          .knows_links = [](const CollectiveJob& job) { return job.wire(); }};
 }
 
 }  // namespace sgdsim::collective::ring

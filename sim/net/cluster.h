@@ -71,7 +71,8 @@ struct Cluster {
   std::string cards_note = {};
   // Consecutive workers at a leaf switch, or in a pod of rails; 0: there are no leaves.
   int workers_per_leaf = 0;
-  std::string gpu = {};  // what computes in it, by name; empty: its file does not say
+  std::string gpu = {};   // what computes in it, by name; empty: its file does not say
+  Bytes gpu_memory = {};  // where it has another one than others of that name; 0: it has not
   ValidSizes valid = {};
   NetworkKind kind = NetworkKind::unsaid;
   Sharing sharing = Sharing::max_min;  // at fidelity flow

@@ -2,12 +2,27 @@
 #include "sim/play/rounds_at_ports.h"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 
 #include "sim/core/prefetch.h"
 
 namespace sgdsim {
 namespace {
+
+// Whether messages of some links wait for their receivers.
+bool lets_agree(const Network& network) {
+  const std::vector<PairCost>& classes = network.classes();
+  const std::vector<Port>& ports = network.ports();
+  if (std::any_of(classes.begin(), classes.end(),
+                  [](const PairCost& cost) { return cost.rendezvous; }) ||
+      std::any_of(ports.begin(), ports.end(),
+                  [](const Port& port) { return port.out.rendezvous || port.in.rendezvous; }))
+    return true;
+  return network.has_bands() &&
+         std::any_of(network.bands().begin(), network.bands().end(),
+                     [](const SizeBand& band) { return lets_agree(band.network); });
+}
 
 constexpr double rate_is_open = -1;
 constexpr double most_of_the_clock = 0.999;
@@ -16,7 +31,7 @@ constexpr double most_of_the_clock = 0.999;
 
 RoundsAtPorts::RoundsAtPorts(const ActorClock& clock, const Program& program, const RingPlay& how)
     : clock_(clock), how_(how), wires_(how.network, how.alpha) {
-  is_fit_ = how.network.shared_ways().empty() && find_rounds(program);
+  is_fit_ = how.network.shared_ways().empty() && !lets_agree(how.network) && find_rounds(program);
 }
 
 bool RoundsAtPorts::find_rounds(const Program& program) {
@@ -118,7 +133,7 @@ void RoundsAtPorts::send(uint32_t number, Time now) {
   Worker& worker = workers_[number];
   double size_B = 0;
   const Leg leg = leg_of(rounds_[worker.round], number, worker.to, &size_B);
-  is_fit_ = is_fit_ && leg.agreed == Duration();
+  assert(leg.agreed == Duration());
   worker.fold_there = leg.fold;
   worker.flight = leg.flight;
   const auto transit_ps = static_cast<double>(leg.transit.ps());
@@ -273,9 +288,8 @@ std::optional<std::vector<Time>> play_rounds_at_ports(const Program& program, co
   if (!rounds.is_fit()) return std::nullopt;
   rounds.begin(starts);
   Clockwork clockwork(clock, rounds);
-  while (rounds.is_fit() && clockwork.step()) {
+  while (!rounds.has_ended() && clockwork.step()) {
   }
-  if (!rounds.is_fit()) return std::nullopt;
   if (!rounds.has_ended()) clock.fail();
   return rounds.take_ends();
 }

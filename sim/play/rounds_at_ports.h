@@ -23,7 +23,7 @@ class RoundsAtPorts {
   RoundsAtPorts(const ActorClock& clock, const Program& program, const RingPlay& how);
 
   // False: more than ports of receivers is shared, messages wait for their receivers or for each
-  // other, or rounds are too many. That a link lets messages agree is seen when one is sent.
+  // other, or rounds are too many.
   bool is_fit() const { return is_fit_; }
   void begin(const std::vector<Time>& starts);
   void happen(const Event& event, Time now);

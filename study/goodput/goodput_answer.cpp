@@ -357,6 +357,8 @@ GoodputAnswer answer_goodput(GoodputQuestion question, int threads,
                               std::to_string(affordable) + " were played");
   const int64_t most_compared = std::clamp(question.runs, tried_runs, compared_runs);
   asker.compared = std::clamp(affordable / 20, tried_runs, most_compared);
+  answer.warnings.insert(answer.warnings.end(), question.step_notes.begin(),
+                         question.step_notes.end());
   warn_of_lost_work(question, answer);
   if (question.has_other_samples)
     answer.warnings.emplace_back(

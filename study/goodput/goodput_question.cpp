@@ -387,6 +387,7 @@ GoodputQuestion read_goodput_question(const Value& value, const std::function<vo
   StepSource step = StepSource::read(*given.step, nodes, look);
   plan.step_s = step.step_s();
   question.step_from = step.from();
+  question.step_notes = step.notes();
   question.has_other_samples = step.has_other_samples();
   plan.steps = steps_of(given, value);
   if (question.work_s() > longest_work_s)

@@ -43,7 +43,8 @@ struct GoodputQuestion {
   std::string formula = {};  // an approximation to be told beside the answer
   std::optional<double> gpu_hour = {};
   std::optional<PowerUse> power = {};
-  std::string step_from = {};             // where the step is simulated; empty: a number
+  std::string step_from = {};  // where the step is simulated; empty: a number
+  std::vector<std::string> step_notes = {};
   bool has_other_samples = false;         // a step, than the experiment's has
   std::vector<std::string> assumed = {};  // what the question did not say
 

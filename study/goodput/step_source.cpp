@@ -223,6 +223,7 @@ void StepSource::read_layout(const Value& value, const std::optional<Value>& nod
   const LayoutStep step = layout_of(of);
   of.done();
   is_layout_ = true;
+  notes_ = step.question.notes;
   from_ = "layout " + to_text(step.layout) + " of " + step.question.model.name;
   machine_ = machine_with(step.layout.gpus(), step.question.cluster.cluster);
   if (nodes) check_nodes(step, *machine_, *nodes);

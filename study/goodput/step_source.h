@@ -46,6 +46,7 @@ class StepSource {
   // Whether an experiment was asked for on other nodes than its own: then a step trains more or
   // fewer samples.
   bool has_other_samples() const { return has_other_samples_; }
+  const std::vector<std::string>& notes() const { return notes_; }  // on what was priced
 
   // How many times as long a step takes with {"gpu": 0.5}, one GPU at half of its speed; {"link":
   // [A, B], "bandwidth": 0}, a link at a part of its bandwidth, or gone; {"vertex": A, "bandwidth":
@@ -68,6 +69,7 @@ class StepSource {
 
   double step_s_ = 0;
   std::string from_;
+  std::vector<std::string> notes_;
   std::optional<StepMachine> machine_;
   bool is_layout_ = false;
   bool has_other_samples_ = false;

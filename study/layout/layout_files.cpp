@@ -188,14 +188,16 @@ FoundGpu gpu_for(const std::string& asked, const Cluster& cluster) {
   if (!asked.empty()) return {load_gpu(asked)};
   constexpr char usual[] = "h100";
   if (cluster.gpu.empty()) return {load_gpu(usual)};
-  const auto all = shipped_gpus();
-  const bool ships = std::any_of(all.begin(), all.end(),
-                                 [&](const ShippedFile& one) { return one.name == cluster.gpu; });
-  if (ships) return {load_gpu(cluster.gpu)};
-  return {load_gpu(usual),
-          cluster.name + " has " + cluster.gpu +
-              " GPUs, of which no file ships: H100s are priced; --gpu takes a file "
-              "of theirs"};
+  const bool ships = find_shipped(shipped_gpus(), cluster.gpu) != nullptr ||
+                     find_loosely(shipped_gpus(), cluster.gpu) != nullptr;
+  FoundGpu found{load_gpu(ships ? cluster.gpu : usual)};
+  if (!ships)
+    found.note = cluster.name + " has " + cluster.gpu +
+                 " GPUs, of which no file ships: H100s are priced. Say which otherwise, by a name "
+                 "of `sgdsim list gpus` or a file of theirs (--gpu; in files, the field gpu)";
+  else if (cluster.gpu_memory > Bytes())
+    found.gpu.memory = cluster.gpu_memory;
+  return found;
 }
 
 Json gpu_json(const std::string& name) { return load("GPU", name, shipped_gpus()); }

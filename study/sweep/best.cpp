@@ -197,7 +197,9 @@ std::vector<std::string> Best::row_of(const Group& group, bool is_time, bool has
   row.push_back(amount(group.figure(best.value), is_time));
   row.push_back(group.contest.ties() > 0 ? std::to_string(group.contest.ties()) : "-");
   row.push_back(next < no_value && best.value != 0 ? percent_of(next, best.value) : "-");
-  if (has_bounds) row.push_back(group.bound ? percent_of(group.bound->value, best.value) : "-");
+  if (has_bounds)
+    row.push_back(group.bound && best.value != 0 ? percent_of(group.bound->value, best.value)
+                                                 : "-");
   return row;
 }
 

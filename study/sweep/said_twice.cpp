@@ -95,7 +95,8 @@ void check_apart(const Sweep& sweep) {
       for (const Axis& axis : sweep.axes) check_method(method, field, value, axis);
 }
 
-void check_settings(const Sweep& sweep, const std::vector<std::string>& settings) {
+void check_settings(const Sweep& sweep, const std::vector<std::string>& settings,
+                    bool has_what_stands) {
   for (const std::string& setting : settings) {
     const std::string path = path_of_setting(setting);
     for (const Axis& axis : sweep.axes) {
@@ -103,12 +104,13 @@ void check_settings(const Sweep& sweep, const std::vector<std::string>& settings
                                 : axis.where().starts_with("--axis") ? "--axis"
                                                                      : "an axis of the sweep";
       for (const std::string& field : always_set(sweep, axis)) {
-        if (field == path) throw said_by_axis("--set " + path, path, whose);
+        if (field == path && !has_what_stands) throw said_by_axis("--set " + path, path, whose);
         if (is_within(path, field))
-          throw InputError("--set " + path, whose + " replaces all of " + field +
-                                                " for each point, and this with it; give --axis " +
-                                                path +
-                                                "=..., which is set within each of its values");
+          throw InputError("--set " + path,
+                           whose + " replaces all of " + field +
+                               " for each point, and this with it; write it within those of its "
+                               "values that have it, or where all have it give --axis " +
+                               path + "=...");
       }
     }
   }

@@ -15,7 +15,8 @@ namespace sgdsim {
 void check_apart(const Sweep& sweep);
 
 // InputError where one of these (as of --set) is overwritten at every point. What an axis sets
-// within goes.
-void check_settings(const Sweep& sweep, const std::vector<std::string>& settings);
+// within goes; so does the field of an axis itself, where what stands is a point of its own.
+void check_settings(const Sweep& sweep, const std::vector<std::string>& settings,
+                    bool has_what_stands = false);
 
 }  // namespace sgdsim

@@ -164,8 +164,8 @@ Objective objective_in(const std::string& minimize, const std::string& maximize)
 
 // Without a word: the shortest step.
 Objective objective_of(const TuneWords& words) {
-  const bool is_usual = words.minimize == usual_objective && !words.maximize.empty();
-  return objective_in(is_usual ? "" : words.minimize, words.maximize);
+  const bool is_usual = words.minimize.empty() && words.maximize.empty();
+  return objective_in(is_usual ? usual_objective : words.minimize, words.maximize);
 }
 
 // An experiment, a trace or a profile: whatever is no sweep with axes of its own.
@@ -331,6 +331,7 @@ Sweep sweep_of(const TuneWords& asked) {
   if (words.axes.empty() && words.methods.empty() && !has_axes(asked.file))
     words.axes = usual_axes(resolve_experiment(asked.file, words.settings, asked.cluster).json);
   Sweep sweep = read_sweep(asked.file, words);
+  check_settings(sweep, asked.settings, true);
   sweep.base.options = experiment_settings_of(asked.wires);
   return sweep;
 }

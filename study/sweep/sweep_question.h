@@ -50,7 +50,7 @@ struct TuneWords {
   std::vector<std::string> axes;
   std::vector<std::string> settings;
   WireWords wires;
-  std::string minimize = usual_objective;
+  std::string minimize;  // both empty: the usual one
   std::string maximize;
   int64_t most = 2000;
   std::string threads;

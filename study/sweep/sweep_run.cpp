@@ -339,26 +339,43 @@ void check_columns_of(const Sweep& sweep, const std::vector<std::string>& column
                       const std::string& where) {
   if (columns.empty()) return;
   PointReader reader(sweep);
+  std::vector<std::string> unseen = columns;  // some points may have columns that others have not
+  Json last;
   for (const Point& point : spread_points(sweep, points_looked_at)) {
-    const Json line = simulate_point(sweep, point, reader);
-    if (!line.contains("error")) return check_columns(columns, line, where);
+    Json line = simulate_point(sweep, point, reader);
+    if (line.contains("error")) continue;
+    const std::vector<std::string> known = columns_in(line);
+    std::erase_if(unseen, [&](const std::string& column) {
+      return std::find(known.begin(), known.end(), column) != known.end();
+    });
+    last = std::move(line);
+    if (unseen.empty()) return;
   }
+  if (!last.is_null()) check_columns(unseen, last, where);
 }
 
 void check_objective(const Sweep& sweep, const Objective& objective) {
   const std::string& column = objective.column;
   PointReader reader(sweep);
+  const bool is_of_samples = column.ends_with("samples_per_s");
   Json first;
   bool is_number = false;
+  bool is_known = !is_of_samples;
   for (const Point& point : spread_points(sweep, points_looked_at)) {
     Json line = simulate_point(sweep, point, reader);
     if (line.contains("error")) continue;
-    if (first.is_null()) check_columns({column}, line, objective.option());
-    is_number = !std::isnan(number_in(line, column));
+    const double value = number_in(line, column);
+    is_number = is_number || !std::isnan(value);
+    is_known = is_known || value > 0;
     if (first.is_null()) first = std::move(line);
-    if (is_number) break;
+    if (is_number && is_known) break;
   }
   if (first.is_null()) return;
+  if (is_number && !is_known)
+    throw InputError(objective.option(), column +
+                                             " is 0 at every point, because the trace states no "
+                                             "batch; --set trace.batch=N says it");
+  if (!is_number) check_columns_of(sweep, {column}, objective.option());
   if (!is_number)
     throw InputError(objective.option(),
                      column + " is no number; expected one of " + numbers_in(first));

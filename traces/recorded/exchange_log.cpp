@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "sim/core/error.h"
+#include "traces/recorded/period.h"
 #include "traces/recorded/pipeline_timeline.h"
 #include "traces/recorded/profiles.h"
 
@@ -171,27 +172,6 @@ Run longest_run(const std::vector<bool>& continued) {
   return best;
 }
 
-// The least number after which all repeats; at most half of them, or 0: none. By the borders of
-// prefixes (Knuth, Morris, Pratt).
-std::size_t period_of(const std::vector<Key>& keys) {
-  std::vector<std::size_t> border(keys.size());
-  for (std::size_t i = 1; i < keys.size(); ++i) {
-    std::size_t length = border[i - 1];
-    while (length > 0 && keys[i] != keys[length]) length = border[length - 1];
-    border[i] = keys[i] == keys[length] ? length + 1 : 0;
-  }
-  if (keys.empty()) return 0;
-  const std::size_t period = keys.size() - border.back();
-  return 2 * period <= keys.size() ? period : 0;
-}
-
-bool repeats_after(const std::vector<Key>& keys, std::size_t period) {
-  if (2 * period > keys.size()) return false;
-  for (std::size_t i = period; i < keys.size(); ++i)
-    if (keys[i] != keys[i - period]) return false;
-  return true;
-}
-
 struct Pattern {
   std::vector<Key> keys;
   bool is_whole_log = false;  // the log is one step
@@ -322,39 +302,38 @@ void note_steps_without_begin(const std::vector<Stepped>& all, std::vector<std::
         " left out: nobody knows when " + (others == 1 ? "it" : "they") + " began");
 }
 
-// The least time between the starts of neighbours in a step.
-std::vector<int64_t> least_pauses(const std::vector<Stepped>& all, std::size_t length) {
+// Of each exchange of a step, the least over all of them. `first`: others are passed over.
+template <class Figure>
+std::vector<int64_t> least_of(const std::vector<Stepped>& all, std::size_t length,
+                              std::size_t first, const Figure& figure) {
   std::vector<int64_t> least(length, std::numeric_limits<int64_t>::max());
   for (const Stepped& one : all)
     for (const Step& step : one.steps)
-      for (std::size_t i = 1; i < length; ++i)
-        least[i] = std::min(least[i], one.process.exchanges[step.at + i].start_ns -
-                                          one.process.exchanges[step.at + i - 1].start_ns);
+      for (std::size_t i = first; i < length; ++i)
+        least[i] = std::min(least[i], figure(&one.process.exchanges[step.at + i]));
   return least;
+}
+
+// The least time between the starts of neighbours in a step.
+std::vector<int64_t> least_pauses(const std::vector<Stepped>& all, std::size_t length) {
+  return least_of(all, length, 1, [](const auto* one) { return one->start_ns - one[-1].start_ns; });
 }
 
 // Whether ranks wait for others in exchanges that are not the last ones of their steps: for more
 // than a twentieth of a step, in half of the steps of a rank.
 bool waits_within_steps(const std::vector<Stepped>& all, std::size_t length) {
   constexpr int64_t part_of_step = 20;
-  const auto length_of = [](const Stepped& one, std::size_t at) {
-    return one.process.exchanges[at].end_ns - one.process.exchanges[at].start_ns;
-  };
-  std::vector<int64_t> shortest(length, std::numeric_limits<int64_t>::max());
-  for (const Stepped& one : all)
-    for (const Step& step : one.steps)
-      for (std::size_t i = 0; i < length; ++i)
-        shortest[i] = std::min(shortest[i], length_of(one, step.at + i));
+  const auto lasts = [](const auto* one) { return one->end_ns - one->start_ns; };
+  const std::vector<int64_t> shortest = least_of(all, length, 0, lasts);
   return std::any_of(all.begin(), all.end(), [&](const Stepped& one) {
-    const auto waits = [&](const Step& step) {
+    std::size_t waiting = 0;
+    for (const Step& step : one.steps) {
+      int64_t longest_ns = 0;
       for (std::size_t i = 0; i + 1 < length; ++i)
-        if ((length_of(one, step.at + i) - shortest[i]) * part_of_step >
-            step.end_ns - step.start_ns)
-          return true;
-      return false;
-    };
-    const auto waiting = std::count_if(one.steps.begin(), one.steps.end(), waits);
-    return waiting > 0 && 2 * static_cast<std::size_t>(waiting) >= one.steps.size();
+        longest_ns = std::max(longest_ns, lasts(&one.process.exchanges[step.at + i]) - shortest[i]);
+      if (longest_ns * part_of_step > step.end_ns - step.start_ns) ++waiting;
+    }
+    return waiting > 0 && 2 * waiting >= one.steps.size();
   });
 }
 
