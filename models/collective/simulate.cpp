@@ -189,10 +189,11 @@ std::vector<std::string> notes_of_formula(const Algorithm& algorithm, const Coll
                                           const Network& network) {
   std::vector<std::string> notes;
   if (!algorithm.closed_form_note.empty()) notes.emplace_back(algorithm.closed_form_note);
+  if (network.is_uniform() || job.size() == 1) return notes;
   CollectiveJob here = job;
   here.network = &network;
   const bool knows = algorithm.knows_links != nullptr && algorithm.knows_links(here);
-  if (!network.is_uniform() && !knows) notes.emplace_back(worst_pair_said);
+  if (!knows) notes.emplace_back(worst_pair_said);
   return notes;
 }
 
