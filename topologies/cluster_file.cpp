@@ -68,6 +68,9 @@ Fields fields_of(ClusterFields& o) {
                     .otherwise("not said"),
                 Field("gpu_memory", o.gpu_memory,
                       "of each GPU, where it has not what others of that name have")
+                    .also([](const Value& memory) {
+                      if (memory.bytes() <= Bytes()) memory.fail("expected more than 0 B");
+                    })
                     .otherwise("that of the GPU's file"),
                 Field("nccl", o.nccl,
                       "NCCL on these machines, for NCCL's own model: latencies and efficiencies in "

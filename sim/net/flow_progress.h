@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "sim/core/units.h"
 
@@ -36,6 +37,15 @@ struct FlowProgress {
   // Until no more than `kept_ps` is left, at a rate above 0.
   Duration until(double slack_ps, double kept_ps = 0) const {
     return Duration::nearest_ps(std::max(0.0, left_ps - kept_ps) / rate + slack_ps);
+  }
+
+  // The end at this rate. Nothing for one that hardly flows, which never ends unless it gets more:
+  // not before the clock does, or nearly so.
+  std::optional<Time> end(Time now, double slack_ps) const {
+    constexpr double most_of_clock = 0.999;
+    const auto clock_ps = static_cast<double>((Time::last() - now).ps());
+    if (rate <= 0 || left_ps / rate > clock_ps * most_of_clock) return std::nullopt;
+    return now + until(slack_ps);
   }
 
   static constexpr double near_enough = 1e-9;

@@ -12,7 +12,6 @@
 namespace sgdsim {
 namespace {
 
-constexpr double most_of_clock = 0.999;
 constexpr std::size_t most_messages = 1 << 22;  // under way at a time, of some 300 bytes
 
 }  // namespace
@@ -341,15 +340,10 @@ void Flows::set_rate(uint32_t message, double rate, Time now) {
     if (joins_crowd && it.progress.rate > 0) queue_end(message, it.ends);
     return;
   }
-  rate = it.progress.rate;
   ++it.version;
-  const double left_ps = it.progress.left_ps / rate;
-  // One that hardly flows never ends, unless it gets more: not before the clock does, or nearly so.
-  if (rate <= 0 || left_ps > static_cast<double>((Time::last() - now).ps()) * most_of_clock) {
-    forget_end(message);
-    return;
-  }
-  it.ends = now + it.progress.until(slack());
+  const std::optional<Time> end = it.progress.end(now, slack());
+  if (!end) return forget_end(message);
+  it.ends = *end;
   are_ends_old_ = are_ends_old_ || it.is_in_heap;  // it may have been the first
   if (it.ends < it.queued || joins_crowd) queue_end(message, it.ends);
   if (!it.is_free && !is_half(it) && it.kept_ps > 0)

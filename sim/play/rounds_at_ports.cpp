@@ -25,7 +25,6 @@ bool lets_agree(const Network& network) {
 }
 
 constexpr double rate_is_open = -1;
-constexpr double most_of_the_clock = 0.999;
 
 }  // namespace
 
@@ -248,14 +247,9 @@ void RoundsAtPorts::share_port(uint32_t port, Time now) {
 void RoundsAtPorts::set_rate(Worker& worker, uint32_t number, double rate, Time now) {
   if (std::exchange(worker.rate_B_per_ps, rate) == rate) return;
   if (!worker.progress.change(rate / worker.alone_B_per_ps, now)) return;
-  const double part = worker.progress.rate;
-  const auto clock_ps = static_cast<double>((Time::last() - now).ps());
-  // One that hardly flows never ends, unless it gets more: not before the clock does, or nearly so.
-  if (part <= 0 || worker.progress.left_ps / part > clock_ps * most_of_the_clock) {
-    worker.ends = worker.queued = Time::last();
-    return;
-  }
-  worker.ends = now + worker.progress.until(FlowProgress::slack);
+  const std::optional<Time> end = worker.progress.end(now, FlowProgress::slack);
+  worker.ends = end.value_or(Time::last());
+  if (!end) worker.queued = Time::last();
   if (worker.ends >= worker.queued) return;
   worker.queued = worker.ends;
   clock_.plan(leaves, number, worker.ends);
