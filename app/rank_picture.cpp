@@ -1,48 +1,18 @@
-// Slices by rank and verb.
+// Letters for slices.
 #include "app/rank_picture.h"
 
 #include <algorithm>
-#include <array>
 
 #include "app/lane_picture.h"
-#include "app/lane_timeline.h"
-#include "sim/core/error.h"
 #include "study/table.h"
 
 namespace sgdsim {
-namespace {
-
-constexpr std::array<const char*, 3> verb_lanes = {"computing", "sends", "receives"};
-constexpr std::array<const char*, 3> categories = {"forward", "comm", "comm"};
-
-std::string name_of(const RankSlice& one, const std::string& computing) {
-  if (one.verb == RankVerb::compute) return computing;
-  const std::string peer = one.peer == RankOperation::any ? "any" : std::to_string(one.peer);
-  return one.verb == RankVerb::send ? "send to " + peer : "receive from " + peer;
-}
-
-}  // namespace
-
-std::string rank_timeline(RankSlices all) {
-  std::erase_if(all.slices, [](const RankSlice& one) { return one.ended <= one.began; });
-  std::stable_sort(all.slices.begin(), all.slices.end(),
-                   [](const RankSlice& a, const RankSlice& b) {
-                     return std::pair(a.rank, a.began) < std::pair(b.rank, b.began);
-                   });
-  LaneTimeline timeline(all.command, all.name, "rank", {verb_lanes.begin(), verb_lanes.end()});
-  for (const RankSlice& one : all.slices) {
-    const auto verb = static_cast<std::size_t>(one.verb);
-    Json arguments = Json::object();
-    if (one.number >= 0) arguments[all.number_name] = one.number;
-    if (one.verb != RankVerb::compute) arguments["bytes"] = one.bytes;
-    timeline.add(static_cast<int>(one.rank), verb, one.began, one.ended,
-                 name_of(one, all.computing), categories[verb], arguments);
-  }
-  return timeline.finish();
-}
 
 std::string rank_gantt(const RankSlices& all, const Terminal& terminal) {
-  LanePicture picture({{'C', 'c', "\033[34m"}, {'S', 's', "\033[32m"}, {'R', 'r', "\033[33m"}},
+  LanePicture picture({{'C', 'c', "\033[34m"},
+                       {'S', 's', "\033[32m"},
+                       {'R', 'r', "\033[33m"},
+                       {'A', 'a', "\033[35m"}},
                       Time(), all.end, terminal);
   for (const RankSlice& one : all.slices) {
     const auto verb = static_cast<std::size_t>(one.verb);
@@ -50,8 +20,13 @@ std::string rank_gantt(const RankSlices& all, const Terminal& terminal) {
       picture.add({static_cast<int>(one.rank), static_cast<int>(verb)}, verb, 0, one.began,
                   one.ended);
   }
+  const bool has_calls =
+      std::any_of(all.slices.begin(), all.slices.end(),
+                  [](const RankSlice& one) { return one.verb == RankVerb::call; });
   std::string text = "one column is " + short_duration(picture.column_ps() / 1e6, 4) +
-                     "; C computes, S sends, R waits for a message or takes it; small letters\n"
+                     "; C computes, S sends, R waits for a message or takes it" +
+                     (has_calls ? ", A is in a collective" : "") +
+                     "; small letters\n"
                      "fill less than half of a column\n";
   if (all.ranks > most_ranks_pictured)
     text += "the first " + std::to_string(most_ranks_pictured) + " of " +

@@ -109,7 +109,10 @@ void check_routes(const std::string& fidelity, const std::string& routing,
     throw no_effect("--routing", "without --fidelity flow");
 }
 
-void check_effect(const WireWords& words, const Json& fidelity) {
+void note_options(ResolvedExperiment& resolved, const WireWords& words, bool is_fidelity_varied) {
+  resolved.options = experiment_settings_of(words);
+  if (is_fidelity_varied) return;
+  const Json fidelity = resolved.json.value("fidelity", Json());
   const std::string name = fidelity.is_string() ? fidelity.get<std::string>() : "message";
   check_routes(name, words.routing, words.transport);
   const bool on_wires = name == "flow" || name == "packet";

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "study/question_fields.h"
+#include "study/step/experiment.h"
 
 namespace sgdsim {
 
@@ -33,7 +34,9 @@ std::vector<std::string> jobs_settings_of(const WireWords& words);
 // InputError where one of these has no effect at this fidelity.
 void check_routes(const std::string& fidelity, const std::string& routing,
                   const std::string& transport);
-// InputError where a word has no effect at this fidelity, which the experiment may have stated.
-void check_effect(const WireWords& words, const Json& fidelity);
+// What options set in the experiment that was resolved with them. InputError where one has no
+// effect at its fidelity, unless that differs from point to point.
+void note_options(ResolvedExperiment& resolved, const WireWords& words,
+                  bool is_fidelity_varied = false);
 
 }  // namespace sgdsim

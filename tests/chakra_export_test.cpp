@@ -8,6 +8,7 @@
 #include "sim/core/json.h"
 #include "sim/core/random.h"
 #include "study/step/experiment.h"
+#include "tests/json_of_run.h"
 #include "tests/run_program.h"
 #include "tests/texts.h"
 #include "traces/chakra.h"
@@ -103,6 +104,39 @@ TEST_CASE("chakra: an exported step takes the time of the step") {
     }
   CHECK(exact >= 20);
   CHECK(rounded >= 20);
+}
+
+// Pipelines of blocks have no rounds: ranks call them. Times of Chakra are whole microseconds.
+TEST_CASE("chakra: collectives of blocks take what they take in the step") {
+  const Temporary folder(Temporary::Kind::folder);
+  const std::string prefix = folder.name() + "/step";
+  const Ran written =
+      run_sgdsim({"export", "chakra", "resnet50_v100", "--cluster", "10gbe_16", "--set",
+                  "cluster.nodes=4", "--set", "strategy=wfbp", "--out", prefix});
+  REQUIRE(written.exit_code == 0);
+  for (const char* algorithm : {"ring", "lp", "double_binary_tree"}) {
+    CAPTURE(algorithm);
+    const Json step =
+        json_of_run({"run", "resnet50_v100", "--cluster", "10gbe_16", "--set", "cluster.nodes=4",
+                     "--set", "strategy=wfbp", "--set", std::string("collective=") + algorithm,
+                     "--set", "warm_up=0", "--fidelity", "flow", "--format", "json"});
+    std::vector<std::string> words = {"replay"};
+    for (int rank = 0; rank < 4; ++rank)
+      words.push_back(prefix + "." + std::to_string(rank) + ".et");
+    words.insert(words.end(), {"--cluster", "10gbe_16", "--algorithm", algorithm});
+    std::vector<std::string> on_wires = words;
+    on_wires.insert(on_wires.end(), {"--fidelity", "flow", "--format", "json"});
+    const Json replayed = json_of_run(on_wires);
+    CHECK(replayed["makespan_ps"].get<double>() / 1e6 ==
+          doctest::Approx(step["metrics"]["iteration_us"]["mean"].get<double>()).epsilon(1e-5));
+    // The busiest link carries what its worker sends, and is never in use for longer than there is.
+    REQUIRE(!replayed["busiest"].empty());
+    CHECK(replayed["busiest"][0]["utilisation"].get<double>() <= 1);
+    // In turns only what has rounds meets other messages.
+    CHECK((run_sgdsim(words).exit_code == 0) == (std::string(algorithm) == "ring"));
+    words.insert(words.end(), {"--ports", "shared", "--gantt"});
+    CHECK(run_sgdsim(words).exit_code == 0);
+  }
 }
 
 TEST_CASE("chakra: export replaces nothing without --force, and refuses what it cannot say") {

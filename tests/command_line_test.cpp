@@ -149,7 +149,7 @@ TEST_CASE("command line: a quantity that is none is refused") {
   const std::string size = "--bytes: expected a size with a unit " + sizes + ", got ";
   check_refused({
       {"bare number", with(no_alpha, {"10"}), time + "\"10\", which has no unit"},
-      {"wrong unit", with(no_alpha, {"10 sec"}), time + "\"10 sec\""},
+      {"wrong unit", with(no_alpha, {"10 sec"}), time + "\"10 sec\"; did you mean s?"},
       {"unit of another kind", with(no_alpha, {"10 MB"}), time + "\"10 MB\""},
       {"wrong case", with(no_alpha, {"10 US"}), time + "\"10 US\"; did you mean us?"},
       {"a size in small letters", with(no_size, {"10 kb"}), size + "\"10 kb\"; did you mean KB?"},
@@ -295,9 +295,8 @@ TEST_CASE("command line: an option without effect is refused") {
       {"field of no cluster", with(ring, {"--set", "nodes=4"}),
        "--set: changes a field of the cluster, but there is no --cluster"},
       {"jitter of NCCL's formula", with(box, {"-a", "nccl", "--jitter", "1"}),
-       "--jitter: has no effect on NCCL's model, a formula"},
-      {"flows of NCCL's formula", with(box, {"-a", "nccl", "--fidelity", "flow"}),
-       "--fidelity: has no effect on NCCL's model, a formula"},
+       "--jitter: has no effect on NCCL's model, a formula; say --fidelity message, flow or "
+       "packet"},
       {"another model's option for NCCL", with(box, {"-a", "nccl", "--option", "duplex=link"}),
        "--option: unknown option \"duplex\"; known: generation, gpu_link, nvls, collnet, nics, "
        "cpu"},
@@ -402,7 +401,7 @@ TEST_CASE("command line: what cannot be written is said") {
        {"export", "dot", "topologies/data/mgwfbp_paper_10gbe.json", "--out", "/no/such/box.dot"},
        "/no/such/box.dot: cannot be written: No such file or directory"},
       {"import",
-       {"import", "nccl-topology", "tests/data/nccl_regular.xml", "--out", "/no/such/c"},
+       {"import", "mllog", "tests/data/mllog.txt", "--out", "/no/such/c"},
        "/no/such/c: cannot be written: No such file or directory"},
   });
   for (const Words& words : {Words{"list"}, ring, Words{"schema", "cluster"}, Words{"--help"},

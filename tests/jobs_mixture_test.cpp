@@ -103,7 +103,7 @@ TEST_CASE("jobs, mixed: a layout asks NCCL's model as layout does") {
            {{"model", "vit_large"}, {"layout", text}, {"gpu", "a100"}, {"algorithm", "nccl"}}}}});
     const Json answer = answer_to(file);
     CHECK(us_of(answer, 0, "iteration_us") == doctest::Approx(us).epsilon(1e-12));
-    CHECK(answer.dump().find("rings and trees stand for") != std::string::npos);
+    CHECK(answer.dump().find("exchanges by nodes stand for") != std::string::npos);
   }
 }
 

@@ -1,6 +1,7 @@
 // What the places of a job say about its nodes, and what NCCL's model becomes on wires.
 #include <doctest/doctest.h>
 #include <filesystem>
+#include <map>
 
 #include "sim/core/error.h"
 #include "tests/jobs_cases.h"
@@ -202,7 +203,8 @@ TEST_CASE("nccl on wires: every cluster that ships runs at four fidelities by de
       CHECK(result["path"] != "none");
       const bool on_wires = std::string(fidelity) == "flow" || std::string(fidelity) == "packet";
       const bool by_nccl = result["collective"] == "nccl";
-      const bool is_named = result["warnings"].dump().find("NCCL's model") != std::string::npos;
+      const bool is_named =
+          result["warnings"].dump().find("NCCL's model is a formula") != std::string::npos;
       CHECK(is_named == (on_wires && by_nccl));
       if (is_named) ++played_for_nccl;
     }
@@ -210,13 +212,14 @@ TEST_CASE("nccl on wires: every cluster that ships runs at four fidelities by de
   CHECK(played_for_nccl == 2 * 9);  // several nodes of several GPUs and cards
 }
 
-// Its rings are our ring, its trees our double binary tree, chosen message by message.
+// Its rings are our ring, its trees our double binary tree, chosen message by message, where nodes
+// have a card each; where they have several, an exchange that leaves nodes by all of them stands
+// for both, as its channels do.
 TEST_CASE("nccl on wires: what it chooses is what is played") {
-  Json experiment = one_layer;
-  experiment["cluster"] = boxes;
-  experiment["fidelity"] = "flow";
-  const auto result_with = [&](const Json& collective, int parameters) {
-    Json one = experiment;
+  const auto result_with = [&](const Json& cluster, const Json& collective, int parameters) {
+    Json one = one_layer;
+    one["cluster"] = cluster;
+    one["fidelity"] = "flow";
     one["collective"] = collective;
     one["trace"]["layers"][0]["parameters"] = parameters;
     const Temporary file(Temporary::Kind::file, one.dump());
@@ -225,19 +228,33 @@ TEST_CASE("nccl on wires: what it chooses is what is played") {
     REQUIRE(ran.exit_code == 0);
     return Json::parse(ran.out);
   };
-  int trees = 0, rings = 0;
-  for (const int size : {25, 2500, 75'000, 750'000, 25'000'000}) {  // parameters
-    CAPTURE(size);
-    const Json result = result_with({{"algorithm", "nccl"}}, size);
-    const std::string warnings = result["warnings"].dump();
-    const bool is_tree =
-        warnings.find("tree as double_binary_tree (1 exchange)") != std::string::npos;
-    const bool is_ring = warnings.find("ring as ring (1 exchange)") != std::string::npos;
-    CHECK(is_tree != is_ring);
-    ++(is_tree ? trees : rings);
-    const char* algorithm = is_tree ? "double_binary_tree" : "ring";
-    CHECK(result["iteration_ps"] == result_with({{"algorithm", algorithm}}, size)["iteration_ps"]);
-  }
-  CHECK(trees > 0);
-  CHECK(rings > 0);
+  Json with_a_card = boxes;
+  with_a_card["nics_per_node"] = 1;
+  Json with_cards = boxes;
+  with_cards["nics_per_node"] = boxes["gpus_per_node"];
+  std::map<std::string, int> seen;
+  for (const Json& cluster : {with_a_card, with_cards})
+    for (const int size : {25, 2500, 75'000, 750'000, 25'000'000}) {  // parameters
+      CAPTURE(cluster.dump());
+      CAPTURE(size);
+      const Json result = result_with(cluster, {{"algorithm", "nccl"}}, size);
+      const std::string warnings = result["warnings"].dump();
+      std::string stand_in;
+      for (const char* one : {"ring", "double_binary_tree", "hierarchical"})
+        if (warnings.find(std::string(" as ") + one + " (1 exchange)") != std::string::npos)
+          stand_in = one;
+      REQUIRE(!stand_in.empty());
+      CHECK((stand_in == "hierarchical") == (cluster == with_cards));
+      ++seen[stand_in];
+      Json own = {{"algorithm", stand_in}};
+      if (stand_in == "hierarchical" && warnings.find("tree as ") != std::string::npos) {
+        own["options"] = {{"outer", "double_binary_tree"}};
+        ++seen["trees across"];
+      }
+      CHECK(result["iteration_ps"] == result_with(cluster, own, size)["iteration_ps"]);
+    }
+  CHECK(seen["ring"] > 0);
+  CHECK(seen["double_binary_tree"] > 0);
+  CHECK(seen["trees across"] > 0);
+  CHECK(seen["hierarchical"] > seen["trees across"]);
 }

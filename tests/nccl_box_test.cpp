@@ -36,6 +36,52 @@ Cluster graph_of(int gpus, const std::vector<Joined>& nvlinks) {
   return cluster_from(json.dump()).cluster;
 }
 
+Cluster boxes(const std::string& more) {
+  return cluster_from(R"({"schema": "sgdsim/cluster/1", "name": "boxes", "network": "nccl",
+    "shape": "nvlink_box", "nodes": 2, "gpus_per_node": 8, "nics_per_node": 8,
+    "gpu_link": {"latency": "0.3 us", "bandwidth": "240 GBps"},
+    "nic": {"latency": "0.35 us", "bandwidth": "400 Gbps"})" +
+                      more + "}")
+      .cluster;
+}
+
+NcclMachine machine_of(const Cluster& cluster) {
+  return nccl_communicator(nccl_box_of(cluster), cluster.network.workers(), 8);
+}
+
+// NCCL tells GPUs apart by compute capability, of which 8.9 is still Ampere's row, and reduces in
+// NVLink switches from Hopper on unless it is told not to.
+TEST_CASE("nccl box: the GPUs of a cluster say their generation, and whether switches reduce") {
+  struct Row {
+    std::string more;
+    GpuGeneration generation;
+    bool reduces;
+    bool is_known = true;
+  };
+  const Row rows[] = {
+      {"", GpuGeneration::hopper, true},
+      {R"(, "gpu": "v100")", GpuGeneration::volta, false},
+      {R"(, "gpu": "a100")", GpuGeneration::ampere, false},
+      {R"(, "gpu": "RTX 4090")", GpuGeneration::ampere, false},
+      {R"(, "gpu": "l40s")", GpuGeneration::ampere, false},
+      {R"(, "gpu": "NVIDIA H100 80GB HBM3")", GpuGeneration::hopper, true},
+      {R"(, "gpu": "gb200")", GpuGeneration::blackwell, true},
+      {R"(, "gpu": "mi300x")", GpuGeneration::hopper, false, false},
+      {R"(, "gpu": "mi300x", "nccl": {"generation": "ampere"})", GpuGeneration::ampere, false},
+      {R"(, "gpu": "h100", "nccl": {"generation": "ampere"})", GpuGeneration::ampere, false},
+      {R"(, "gpu": "h100", "nccl": {"nvls": "off"})", GpuGeneration::hopper, false},
+      {R"(, "gpu": "h100", "nccl": {"gpu_link": "pci"})", GpuGeneration::hopper, false},
+      {R"(, "gpu": "a100", "nccl": {"nvls": "on"})", GpuGeneration::ampere, true},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.more);
+    const Cluster cluster = boxes(row.more);
+    CHECK(machine_of(cluster).generation == row.generation);
+    CHECK(machine_of(cluster).nvls == row.reduces);
+    CHECK(nccl_note(cluster).empty() == row.is_known);
+  }
+}
+
 TEST_CASE("nccl box: GPUs that are joined one to one send over all their links") {
   struct Row {
     std::string reason;

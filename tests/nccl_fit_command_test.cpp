@@ -182,7 +182,7 @@ TEST_CASE("nccl fit command: the hosts of a log are those of the cluster") {
 
 TEST_CASE("nccl fit command: a cluster's constants are checked") {
   const auto with = [](const std::string& constants) {
-    return R"({"shape": "nvlink_box", "nodes": 2, "gpus_per_node": 8, "nics_per_node": 4,
+    return R"({"shape": "nvlink_box", "gpu": "a100", "nodes": 2, "gpus_per_node": 8, "nics_per_node": 4,
                "gpu_link": {"latency": "0.3 us", "bandwidth": "240 GBps"},
                "pcie": {"latency": "1 us", "bandwidth": "24 GBps"},
                "nic": {"latency": "0.35 us", "bandwidth": "200 Gbps"}, "nccl": )" +

@@ -1,6 +1,7 @@
 // Machines whose GPUs are joined one to one: AMD's xGMI, NVLinks without switches.
 #include <doctest/doctest.h>
 
+#include "models/collective/nccl_box.h"
 #include "sim/core/error.h"
 #include "tests/cluster_cases.h"
 #include "topologies/nccl_xml.h"
@@ -51,6 +52,9 @@ TEST_CASE("nccl peers: where every GPU has links to all others, it sends over al
         import_nccl_xml(mesh(row.gpus, row.attributes, row.link), "a.xml", {});
     CHECK(import.cluster["shape"] == "nvlink_box");
     CHECK(import.cluster["gpu_link"]["bandwidth"] == row.gpu_link);
+    // Of AMD's GPUs NCCL's model knows nothing.
+    const Cluster cluster = cluster_from(import.cluster.dump()).cluster;
+    CHECK((nccl_note(cluster) == "") == row.reason.ends_with("to each"));
     CHECK(import.notes.size() == (row.note.empty() ? 0 : 1));
     if (!row.note.empty() && !import.notes.empty()) CHECK(import.notes[0].ends_with(row.note));
     // Two traversals of 0.3 us, as one link of 0.6 us.

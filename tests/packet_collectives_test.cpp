@@ -97,7 +97,9 @@ TEST_CASE("packets: parameter servers take what the fullest link takes") {
       CAPTURE(row.servers);
       CAPTURE(packet_B);
       const Json servers = {
-          {"parameter_server", {{"servers", row.servers}, {"placement", row.placement}}}};
+          {"parameter_server",
+           // Nobody pushes for the next iteration while others pull.
+           {{"servers", row.servers}, {"placement", row.placement}, {"barrier", true}}}};
       const Json messages = messages_of(step_of(row.workers, "100 Gbps", servers,
                                                 "ideal packet=" + std::to_string(packet_B) + "B",
                                                 Json::array({layer(gradient_B, "1 us")})));

@@ -26,7 +26,7 @@ TEST_CASE("nccl xml: a regular machine becomes an nvlink_box") {
       R"("gpu_link":{"latency":"0.3 us","bandwidth":"370.8 GBps"},)"  // 18 x 20.6
       R"("pcie":{"latency":"1 us","bandwidth":"48 GBps"},)"           // 16 x 240 / 80
       R"("nic":{"latency":"0.35 us","bandwidth":"50 GBps"},)"         // 400000 / 8000
-      R"("nccl":{"generation":"hopper","cpu":"intel"}})");
+      R"("nccl":{"generation":"hopper","cpu":"intel"},"gpu":"h100"})");
   const ClusterFile file = cluster_from(import.cluster.dump());
   CHECK(file.cluster.network.workers() == 8);
   CHECK(file.cluster.network.between(0, 3).latency == Duration::ns(600));
@@ -143,16 +143,17 @@ TEST_CASE("nccl xml: the generation, the CPUs and the cards go into the cluster"
     std::string links;
     std::string inside;
     std::string expected;
+    std::string gpu;  // the usual one of the oldest capability
   };
   const std::vector<Row> rows = {
       {"A100 at AMD", R"(vendor="AuthenticAMD")", "80", nvlink, "",
-       R"({"generation":"ampere","cpu":"amd"})"},
+       R"({"generation":"ampere","cpu":"amd"})", "a100"},
       {"the oldest GPU decides", R"(vendor="GenuineIntel")", "70", nvlink, "",
-       R"({"generation":"volta","cpu":"intel"})"},
+       R"({"generation":"volta","cpu":"intel"})", "v100"},
       {"without NVLink, at Arm", R"(arch="arm64")", "100", "", "",
-       R"({"generation":"ampere","gpu_link":"pci","cpu":"arm"})"},
+       R"({"generation":"ampere","gpu_link":"pci","cpu":"arm"})", "a100"},
       {"unknown CPUs, two GPUs at a card", R"(vendor="Else")", "80", "", "<nic><net/></nic>",
-       R"({"generation":"ampere","gpu_link":"pci","nics":1})"},
+       R"({"generation":"ampere","gpu_link":"pci","nics":1})", "a100"},
   };
   for (const Row& row : rows) {
     INFO(row.reason);
@@ -160,8 +161,10 @@ TEST_CASE("nccl xml: the generation, the CPUs and the cards go into the cluster"
     for (const std::string& sm : {row.sm_of_first, std::string("80")})
       text +=
           R"(<pci class="0x030200"><gpu rank="0" sm=")" + sm + R"(">)" + row.links + "</gpu></pci>";
-    const Json cluster = import_nccl_xml(text + "</cpu></system>", "a.xml", {}).cluster;
+    const NcclImport import = import_nccl_xml(text + "</cpu></system>", "a.xml", {});
+    const Json& cluster = import.cluster;
     CHECK(cluster["nccl"].dump() == row.expected);
+    CHECK(cluster["gpu"] == row.gpu);
     CHECK(cluster_from(cluster.dump()).cluster.nccl != nullptr);
   }
 }

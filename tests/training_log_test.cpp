@@ -70,18 +70,19 @@ TEST_CASE("training log: nanotron's numbers") {
   CHECK(notes(training_run(line("1", "990") + line("2", "K")), "1 line dropped: no time above 0"));
 }
 
-// Megatron-LM divides by the steps since its last line: 1, 99 and 100 of them; 60 + 99 + 200 s.
+// Megatron-LM divides by the steps since its last line: 1, 99 and 100 of them; 2.5 + 99 + 200 s.
 TEST_CASE("training log: means count as often as the steps that they are of") {
   const StepRun run =
-      training_run(megatron_line("1", "60000", "512") + megatron_line("100", "1000", "512") +
+      training_run(megatron_line("1", "2500", "512") + megatron_line("100", "1000", "512") +
                    megatron_line("200", "2000", "512"));
   CHECK(run.stands_for == std::vector<int64_t>{1, 99, 100});
   CHECK(steps_of(run) == 200);
   const StepSummary summary = summary_of(run);
-  CHECK(summary.mean == Duration::ms(1795));
+  CHECK(summary.warm_up == 0);
+  CHECK(summary.mean == Duration::us(1'507'500));
   CHECK(summary.median == Duration::ms(2000));  // the 101st of 200
   CHECK(summary.p95 == Duration::ms(2000));
-  CHECK(*summary.samples_per_s == doctest::Approx(512 / 1.795));
+  CHECK(*summary.samples_per_s == doctest::Approx(512 / 1.5075));
   // A run that goes on: its first line is of as many as the second, at most.
   CHECK(training_run(megatron_line("510", "1", "8") + megatron_line("520", "1", "8") +
                      megatron_line("530", "1", "8"))
@@ -414,7 +415,9 @@ TEST_CASE("training log: the command knows it by its content") {
   const Json json = Json::parse(answer.out);
   CHECK(json["runs"][0]["steps"] == 4);
   CHECK(json["runs"][0]["step_median_us"] == 2'250'000);
-  CHECK(json["runs"][0]["samples_per_s"] == 8 / 2.5);
+  // 4, 2.5, 2 and 1.5 s: the first one warms up.
+  CHECK(json["runs"][0]["warm_up_steps"] == 1);
+  CHECK(json["runs"][0]["samples_per_s"] == 8 / 2.0);
   // Two times of ten steps each are 20 steps.
   const Temporary log(Temporary::Kind::file,
                       megatron_line("10", "1000", "8") + megatron_line("20", "2000", "8"));

@@ -9,6 +9,7 @@
 #include <pugixml.hpp>
 
 #include "sim/core/error.h"
+#include "sim/core/letters.h"
 #include "sim/core/quantity.h"
 
 namespace sgdsim {
@@ -126,12 +127,6 @@ Number Reader::number(const pugi::xml_node& at, const char* name, Number otherwi
   return value;
 }
 
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
-
 int Reader::add(const pugi::xml_node& at, NcclDevice device) {
   if (machine_.devices.size() == most_devices_of_one)
     fail(at, "more than " + std::to_string(most_devices_of_one) + " devices in one machine");
@@ -186,8 +181,8 @@ void Reader::add_xgmi(const pugi::xml_node& link, int gpu) {
              gcn.substr(0, 60) +
              "\"; write the nearest one into <gpu>, or a cluster file by hand, as mi300x_2 is "
              "(docs/cluster-format.md)");
-  pending_.push_back(
-      {gpu, lower(link.attribute("target").value()), number(link, "count", 1, 1, 1024) * GBps});
+  pending_.push_back({gpu, in_lower_case(link.attribute("target").value()),
+                      number(link, "count", 1, 1, 1024) * GBps});
 }
 
 void Reader::add_gpu_link(const pugi::xml_node& link, int gpu, int sm) {
@@ -203,7 +198,7 @@ void Reader::add_gpu_link(const pugi::xml_node& link, int gpu, int sm) {
   const double GBps = number(link, "count", 1, 1, 1024) * nvlink_GBps(sm);
   const std::string_view target_class = link.attribute("tclass").value();
   if (target_class.starts_with("0x03")) {
-    pending_.push_back({gpu, lower(link.attribute("target").value()), GBps});
+    pending_.push_back({gpu, in_lower_case(link.attribute("target").value()), GBps});
   } else if (target_class == "0x068001") {
     device.cpu_nvlink_GBps += GBps;
   } else {
@@ -217,12 +212,14 @@ void Reader::add_gpu(const pugi::xml_node& pci, const pugi::xml_node& gpu, int p
   const bool is_amd = gpu.attribute("gcn");
   if (!gpu) ++machine_.bare_gpus;
   if (gpu && sm < 0 && !is_amd) ignore("missing sm of a GPU, its NVLinks taken as 20 GB/s each");
-  if (sm >= 0 && !is_amd)
-    machine_.generation =
-        std::min(generation_of(sm), machine_.generation.value_or(GpuGeneration::blackwell));
+  if (is_amd && machine_.architecture.empty()) machine_.architecture = gpu.attribute("gcn").value();
+  if (sm >= 0 && !is_amd) {
+    machine_.capability = std::min(sm, machine_.capability.value_or(sm));
+    machine_.generation = generation_of(*machine_.capability);
+  }
   NcclDevice device;
   device.kind = NcclDevice::Kind::gpu;
-  device.bus_id = lower(pci.attribute("busid").value());
+  device.bus_id = in_lower_case(pci.attribute("busid").value());
   device.parent = parent;
   device.up_GBps = GBps;
   device.rank = number(gpu, "rank", -1, -1, 1 << 24);
@@ -261,7 +258,7 @@ void Reader::add_pci(const pugi::xml_node& at, int parent, int depth) {
   if (depth > deepest_nesting)
     fail(at, "nested deeper than " + std::to_string(deepest_nesting) + " levels");
   const std::string_view pci_class = at.attribute("class").value();
-  const std::string bus_id = lower(at.attribute("busid").value());
+  const std::string bus_id = in_lower_case(at.attribute("busid").value());
   const double GBps = pci_GBps(at);
   const pugi::xml_node nic = at.child("nic");
   if (at.child("gpu")) {

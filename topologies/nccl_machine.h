@@ -45,6 +45,8 @@ struct TopologyMachine {
   std::vector<int> gpus;                    // device numbers by rank; those without rank last
   std::vector<int> nics;                    // likewise by number
   std::optional<GpuGeneration> generation;  // the oldest of NVIDIA's GPUs, if the file says it
+  std::optional<int> capability;            // of it, as NCCL writes it: 90
+  std::string architecture;                 // of AMD's first GPU: gfx942
   std::optional<CpuVendor> cpu;             // of the first CPU, likewise
   // Named by their place alone, as in files that people write for NCCL to read.
   std::size_t bare_gpus = 0;

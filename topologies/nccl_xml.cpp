@@ -5,6 +5,7 @@
 #include "topologies/nccl_xml.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -307,16 +308,43 @@ void Writer::write(Json& cluster) {
 Json nccl_json(const TopologyMachine& machine, bool is_box) {
   Json nccl = Json::object();
   if (machine.generation) nccl["generation"] = name_in(gpu_generations, *machine.generation);
-  const bool has_nvlink = !machine.peer_links.empty() ||
-                          std::any_of(machine.gpus.begin(), machine.gpus.end(), [&](int gpu) {
-                            return device_at(machine, gpu).nvswitch_GBps > 0;
-                          });
+  const bool has_switches = std::any_of(machine.gpus.begin(), machine.gpus.end(), [&](int gpu) {
+    return device_at(machine, gpu).nvswitch_GBps > 0;
+  });
+  const bool has_nvlink = has_switches || !machine.peer_links.empty();
   if (machine.generation && !has_nvlink && machine.gpus.size() > 1) nccl["gpu_link"] = "pci";
+  const bool is_early = machine.generation && machine.generation < GpuGeneration::hopper;
+  if (machine.gpus.size() > 1 && !machine.is_input() && !has_switches && !is_early)
+    nccl["nvls"] = "off";
   const std::size_t cards = machine.nics.size();
   if (!is_box && cards > 0 && cards < machine.gpus.size() && at(most_nccl_nics) >= cards)
     nccl["nics"] = cards;
   if (machine.cpu) nccl["cpu"] = name_in(cpu_vendors, *machine.cpu);
   return nccl;
+}
+
+// NCCL writes compute capabilities and AMD's architectures, which several GPUs have: the usual one.
+// Layouts show by which GPU they are priced.
+std::string usual_gpu(const TopologyMachine& machine) {
+  constexpr std::array<std::pair<int, const char*>, 7> by_capability{{{70, "v100"},
+                                                                      {80, "a100"},
+                                                                      {89, "l40s"},
+                                                                      {90, "h100"},
+                                                                      {100, "b200"},
+                                                                      {103, "b300"},
+                                                                      {120, "rtx5090"}}};
+  constexpr std::array<std::pair<const char*, const char*>, 7> by_architecture{{{"900", "mi25"},
+                                                                                {"906", "mi50"},
+                                                                                {"908", "mi100"},
+                                                                                {"90a", "mi250x"},
+                                                                                {"910", "mi250x"},
+                                                                                {"942", "mi300x"},
+                                                                                {"950", "mi355x"}}};
+  for (const auto& [capability, gpu] : by_capability)
+    if (machine.capability == capability) return gpu;
+  for (const auto& [architecture, gpu] : by_architecture)
+    if (machine.architecture.ends_with(architecture)) return gpu;
+  return "";
 }
 
 [[noreturn]] void refuse_nodes(const TopologyMachine& machine, int nodes, const std::string& file) {
@@ -371,6 +399,7 @@ NcclImport import_nccl_xml(std::string_view text, const std::string& file,
   }
   if (Json nccl = nccl_json(machine, box.has_value()); !nccl.empty())
     import.cluster["nccl"] = std::move(nccl);
+  if (const std::string gpu = usual_gpu(machine); !gpu.empty()) import.cluster["gpu"] = gpu;
   return import;
 }
 

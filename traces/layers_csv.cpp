@@ -12,6 +12,7 @@
 
 #include "sim/core/error.h"
 #include "sim/core/json.h"
+#include "sim/core/letters.h"
 #include "sim/core/quantity.h"
 #include "traces/complete.h"
 #include "traces/measurement/words.h"
@@ -68,12 +69,6 @@ struct Header {
 };
 
 bool is_time(Meaning field) { return field >= Meaning::forward; }
-
-std::string in_lower_case(std::string text) {
-  for (char& letter : text)
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  return text;
-}
 
 void add_column(Header& header, const std::string& title, const LogLine& line) {
   Column column{.title = title, .place = header.count++};

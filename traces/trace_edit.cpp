@@ -80,6 +80,26 @@ Trace with_compute(Trace trace, double compute) {
   return checked(std::move(trace));
 }
 
+Trace accumulated(Trace trace, int64_t passes) {
+  if (passes == 1) return trace;
+  const auto others = static_cast<double>(passes - 1);
+  const Layer before{.name = std::to_string(passes - 1) +
+                             (passes == 2 ? " more micro-batch" : " more micro-batches"),
+                     .gradient = {},
+                     .forward = scaled(trace.forward(), others),
+                     .backward = scaled(trace.backward(), others),
+                     .ready = {},
+                     .tensors = {}};
+  const Duration all = before.forward + before.backward;
+  for (Layer& layer : trace.layers) layer.ready += all;
+  trace.layers.push_back(before);
+  // Behind its own backward pass, which follows all that is computed before.
+  trace.layers.back().ready = trace.forward() + before.backward;
+  trace.batch *= passes;
+  trace.load = scaled(trace.load, static_cast<double>(passes));
+  return checked(std::move(trace));
+}
+
 Trace with_batch(Trace trace, int64_t batch) {
   if (trace.batch == 0)
     throw InputError(

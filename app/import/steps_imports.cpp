@@ -70,14 +70,21 @@ Fields fields_of(const ToldRun& told) {
       Field("step_p95_us", length(&StepSummary::p95),
             "the least time that 95 % of the steps do not exceed")
           .at_least(0),
-      Field("step_mean_us", length(&StepSummary::mean), "the mean of the steps").at_least(0),
+      Field("step_mean_us", length(&StepSummary::mean),
+            "the mean of the steps, without those that warm up")
+          .at_least(0),
+      Field("warm_up_steps",
+            steps && steps->warm_up > 0 ? std::optional(steps->warm_up) : std::nullopt,
+            "the first ones, at most a tenth of the times or one, that took more than one and a "
+            "half times the median")
+          .at_least(1),
       Field(
           "step_autocorrelation", number(&StepSummary::autocorrelation),
           "between neighbouring steps (lag 1): near 1 if slow steps follow slow ones; left out if "
           "all steps take the same time")
           .from(-1, 1),
       Field("samples_per_s", number(&StepSummary::samples_per_s),
-            "global batch size over the mean of the steps")
+            "global batch size over that mean")
           .at_least(0),
       Field("stated_samples_per_s", run.stated_samples_per_s,
             "the median of the throughputs that the log states, in its own unit (mostly samples "
@@ -95,6 +102,17 @@ struct ToldSteps {
 };
 Fields fields_of(const ToldSteps& told) {
   return {answer_kind(steps_schema), Field("runs", told.runs, "one per file").filled("run")};
+}
+
+void note_warm_up(StepRun& run) {
+  if (run.steps.empty()) return;
+  const StepSummary summary = summary_of(run);
+  if (summary.warm_up == 0) return;
+  run.notes.push_back(
+      (summary.warm_up == 1 ? "the first step"
+                            : "the first " + std::to_string(summary.warm_up) + " steps") +
+      std::string(" took more than one and a half times the median: warm-up, which is no part of "
+                  "the mean and of samples/s"));
 }
 
 std::string text_or_dash(bool is_known, const std::string& text) { return is_known ? text : "-"; }
@@ -142,6 +160,7 @@ void import_steps(const StepsFormat& format, const StepsImport& arguments, Strea
   for (const std::string& file : arguments.files) {
     runs.push_back(
         format.read({read_text(file), file, {}, arguments.batch, arguments.tokens_per_gpu}));
+    note_warm_up(runs.back());
     for (const std::string& note : runs.back().notes)
       streams.log << "sgdsim: note: " << printable(file) << ": " << note << '\n';
   }

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "app/lane_picture.h"
-#include "app/lane_timeline.h"
 #include "app/layout/pipeline_picture.h"
+#include "study/lane_timeline.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -63,7 +63,8 @@ std::string gpu_timeline(const Layout& layout, const std::vector<GpuSlice>& slic
   std::vector<std::string> threads;
   for (std::size_t kind = 0; kind <= static_cast<std::size_t>(Kind::gather); ++kind)
     threads.emplace_back(shown_parts[kind].thread);
-  LaneTimeline timeline("layout", to_text(layout), "GPU", threads);
+  TraceEvents events("layout", to_text(layout));
+  LaneTimeline timeline(events, "GPU", threads);
   const int64_t of_stage = layout.gpus() / layout.pipeline;
   for (const GpuSlice& slice : in_order(slices)) {
     const Shown& how = shown(slice.part.kind);
@@ -82,7 +83,7 @@ std::string gpu_timeline(const Layout& layout, const std::vector<GpuSlice>& slic
                  is_of_pass ? pass : Json::object(),
                  ", stage " + std::to_string(slice.gpu / of_stage));
   }
-  return timeline.finish();
+  return events.finish();
 }
 
 std::string gpu_gantt(const Layout& layout, const std::vector<GpuSlice>& slices,

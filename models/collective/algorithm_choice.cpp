@@ -14,12 +14,11 @@ namespace {
 constexpr char cheapest_name[] = "auto";
 constexpr char nccl_name[] = "nccl";
 
-const Algorithm* named(const std::string& name, const std::string& where, bool knows_nccl) {
-  if (name == cheapest_name || (knows_nccl && name == nccl_name)) return nullptr;
+const Algorithm* named(const std::string& name, const std::string& where) {
+  if (name == cheapest_name || name == nccl_name) return nullptr;
   for (const Algorithm& algorithm : algorithms())
     if (algorithm.name == name) return &algorithm;
-  std::vector<std::string> known = {cheapest_name};
-  if (knows_nccl) known.emplace_back(nccl_name);
+  std::vector<std::string> known = {cheapest_name, nccl_name};
   for (const Algorithm& algorithm : algorithms()) known.emplace_back(algorithm.name);
   throw InputError(where, unknown_name("algorithm", name, known));
 }
@@ -44,19 +43,11 @@ const AlgorithmChoice::Chosen& AlgorithmChoice::usual() {
 AlgorithmChoice::AlgorithmChoice() : chosen_(usual()) {}
 
 void AlgorithmChoice::add(const std::string& text, const std::string& where) {
-  add(text, where, false);
-}
-
-void AlgorithmChoice::add_or_nccl(const std::string& text, const std::string& where) {
-  add(text, where, true);
-}
-
-void AlgorithmChoice::add(const std::string& text, const std::string& where, bool knows_nccl) {
   const std::size_t equals = text.find('=');
   const std::string name = equals == text.npos ? text : text.substr(equals + 1);
   std::optional<Operation> only;
   if (equals != text.npos) only = operation_named(text.substr(0, equals), where);
-  const Algorithm* algorithm = named(name, where, knows_nccl);
+  const Algorithm* algorithm = named(name, where);
   const bool is_nccl = algorithm == nullptr && name == nccl_name;
   const auto does = [&](Operation operation) {
     if (is_nccl) return operation != Operation::alltoall;  // which NCCL makes of sends

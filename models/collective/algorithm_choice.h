@@ -20,6 +20,7 @@ struct NcclView {
   double reach_inside = 1;  // a node
   double reach_across = 1;
   GpuGeneration generation = GpuGeneration::hopper;  // if its file does not say another one
+  bool may_reduce_in_switches = true;
 };
 
 class AlgorithmChoice {
@@ -28,12 +29,10 @@ class AlgorithmChoice {
 
   // The usual ones: ring, where it has the operation; otherwise direct or mst.
   AlgorithmChoice();
-  // "NAME", for all operations that it has, or "OPERATION=NAME"; `auto` for the one that takes
-  // least. InputError names `where`.
+  // "NAME", for all operations that it has, or "OPERATION=NAME"; "auto" for the one that takes
+  // least, and "nccl" for what NCCL's own model chooses and expects, of all operations that it
+  // tunes. InputError names `where`.
   void add(const std::string& text, const std::string& where);
-  // As add(), and "nccl" for what NCCL's own model chooses and expects, of all operations that it
-  // tunes.
-  void add_or_nccl(const std::string& text, const std::string& where);
 
   bool is_usual() const { return chosen_ == usual() && !has_nccl(); }
   bool is_usual(Operation operation) const {
@@ -56,7 +55,6 @@ class AlgorithmChoice {
 
  private:
   using Chosen = std::array<const Algorithm*, 6>;  // null: what takes least
-  void add(const std::string& text, const std::string& where, bool knows_nccl);
   static const Chosen& usual();
   static const Algorithm* usual_of(Operation operation) {
     return usual()[static_cast<std::size_t>(operation)];

@@ -14,6 +14,7 @@
 
 #include "models/collective/registry.h"
 #include "sim/core/cast.h"
+#include "sim/core/letters.h"
 #include "sim/net/way_counts.h"
 
 namespace sgdsim {
@@ -145,11 +146,15 @@ Bandwidth slowest_across(const Network& network, int per_node, int rings) {
   return slowest;
 }
 
-void set_constants(NcclBox& box, const NcclConstants& constants) {
+// Its file's word first, then what its GPUs are.
+void set_constants(NcclBox& box, const Cluster& cluster) {
+  const NcclConstants constants = cluster.nccl ? *cluster.nccl : NcclConstants();
   NcclMachine& machine = box.machine;
-  machine.generation = constants.generation.value_or(machine.generation);
+  const GpuGeneration generation = generation_of(cluster.gpu).value_or(machine.generation);
+  machine.generation = constants.generation.value_or(generation);
   machine.link = constants.gpu_link.value_or(machine.link);
-  machine.nvls = constants.nvls.value_or(Switched::off) == Switched::on;
+  if (!may_reduce_in_switches(cluster.gpu)) box.nvls = false;
+  if (constants.nvls) box.nvls = *constants.nvls == Switched::on;
   machine.collnet = constants.collnet.value_or(Switched::off) == Switched::on;
   machine.cpu = constants.cpu.value_or(machine.cpu);
   box.wires.nics = constants.nics.value_or(box.wires.nics);
@@ -162,21 +167,66 @@ constexpr std::array multiprocessors{80, 108, 132, 148};
 }  // namespace
 
 std::optional<GpuGeneration> generation_of(const std::string& device) {
-  constexpr std::array<std::pair<const char*, GpuGeneration>, 11> names{
-      {{"V100", GpuGeneration::volta},
-       {"A100", GpuGeneration::ampere},
-       {"A800", GpuGeneration::ampere},
-       {"H100", GpuGeneration::hopper},
-       {"H200", GpuGeneration::hopper},
-       {"H800", GpuGeneration::hopper},
-       {"H20", GpuGeneration::hopper},
-       {"GH200", GpuGeneration::hopper},
-       {"B200", GpuGeneration::blackwell},
-       {"B300", GpuGeneration::blackwell},
-       {"GB200", GpuGeneration::blackwell}}};
+  std::string text = in_lower_case(device);
+  std::erase_if(text, [](char letter) { return letter == ' ' || letter == '-' || letter == '_'; });
+  // By compute capability, as NCCL: what is older counts as Volta, and Ada as Ampere.
+  using Generation = GpuGeneration;
+  constexpr std::array<std::pair<const char*, Generation>, 34> names{
+      {{"ada", Generation::ampere},
+       {"quadro", Generation::volta},
+       {"v100", Generation::volta},
+       {"p100", Generation::volta},
+       {"k80", Generation::volta},
+       {"t4", Generation::volta},
+       {"a100", Generation::ampere},
+       {"a800", Generation::ampere},
+       {"a10", Generation::ampere},
+       {"a16", Generation::ampere},
+       {"a30", Generation::ampere},
+       {"a40", Generation::ampere},
+       {"a5000", Generation::ampere},
+       {"a6000", Generation::ampere},
+       {"l40", Generation::ampere},
+       {"l4", Generation::ampere},
+       {"rtx3080", Generation::ampere},
+       {"rtx3090", Generation::ampere},
+       {"rtx4080", Generation::ampere},
+       {"rtx4090", Generation::ampere},
+       {"h100", Generation::hopper},
+       {"h200", Generation::hopper},
+       {"h800", Generation::hopper},
+       {"h20", Generation::hopper},
+       {"b100", Generation::blackwell},
+       {"b200", Generation::blackwell},
+       {"b300", Generation::blackwell},
+       {"gb10", Generation::blackwell},
+       {"rtx5070", Generation::blackwell},
+       {"rtx5080", Generation::blackwell},
+       {"rtx5090", Generation::blackwell},
+       {"rtxpro5000", Generation::blackwell},
+       {"rtxpro6000", Generation::blackwell},
+       {"gb200", Generation::blackwell}}};
   for (const auto& [name, generation] : names)
-    if (device.find(name) != std::string::npos) return generation;
+    if (text.find(name) != std::string::npos) return generation;
   return std::nullopt;
+}
+
+bool may_reduce_in_switches(const std::string& gpu) {
+  if (gpu.empty()) return true;  // as NCCL's model counts then, a Hopper
+  const bool is_card = in_lower_case(gpu).find("rtx") != std::string::npos;
+  return !is_card && generation_of(gpu).has_value();
+}
+
+std::string nccl_note(const std::string& gpu, GpuGeneration taken) {
+  if (gpu.empty() || generation_of(gpu)) return "";
+  return "NCCL's model has no constants of GPUs called " + gpu + ": those of " +
+         std::string(name_in(gpu_generations, taken)) +
+         " are taken; `nccl.generation` of the cluster says other ones";
+}
+
+std::string nccl_note(const Cluster& cluster) {
+  const bool is_said = cluster.nccl && cluster.nccl->generation;
+  return is_said ? "" : nccl_note(cluster.gpu, NcclMachine().generation);
 }
 
 NcclBox nccl_box_of(const Cluster& cluster) {
@@ -184,7 +234,7 @@ NcclBox nccl_box_of(const Cluster& cluster) {
   const int workers = cluster.network.workers();
   box.per_node = std::min(cluster.workers_per_node, workers);
   box.wires.nics = std::min(cluster.cards_per_node(), box.per_node);
-  if (cluster.nccl) set_constants(box, *cluster.nccl);
+  set_constants(box, cluster);
   if (box.per_node > 1) {
     const Inside inside = inside_of(cluster, box.per_node);
     box.wires.gpu = inside.rate;
@@ -197,6 +247,9 @@ NcclBox nccl_box_of(const Cluster& cluster) {
 
 NcclMachine nccl_communicator(const NcclBox& box, int64_t ranks, int64_t per_node) {
   NcclMachine machine = box.machine;
+  // As NCCL does by default where the switches can.
+  machine.nvls = box.nvls.value_or(machine.generation >= GpuGeneration::hopper &&
+                                   machine.link == IntraLink::nvlink && machine.switched);
   machine.ranks = static_cast<int>(ranks);
   machine.nodes = static_cast<int>((ranks + per_node - 1) / per_node);
   NcclWires wires = box.wires;
@@ -214,14 +267,26 @@ double nccl_slowdown(const Cluster& cluster, const std::string& device) {
   return all / (all - nccl_kernel_channels(machine));
 }
 
-const Algorithm& nccl_stand_in(NcclAlgorithm choice, Operation operation) {
+bool has_rails(const Cluster& cluster) {
+  const int workers = cluster.network.workers();
+  const int per_node = cluster.workers_per_node;
+  const int cards =
+      cluster.nccl && cluster.nccl->nics ? *cluster.nccl->nics : cluster.cards_per_node();
+  return per_node > 1 && workers > per_node && workers % per_node == 0 && cards > 1;
+}
+
+NcclStandIn nccl_stand_in(NcclAlgorithm choice, Operation operation, bool has_rails) {
   const bool is_collnet =
       choice == NcclAlgorithm::collnet_direct || choice == NcclAlgorithm::collnet_chain;
   const bool is_tree = choice == NcclAlgorithm::tree || choice == NcclAlgorithm::nvls_tree ||
                        (is_collnet && operation == Operation::allreduce);
   const bool is_one_way = operation == Operation::broadcast || operation == Operation::reduce;
-  if (is_tree) return algorithm_named("double_binary_tree", "");
-  return algorithm_named(is_one_way ? "lp" : "ring", "");
+  // Of one way, which has a root, a chain of blocks is faster than whole messages by nodes. Long
+  // messages, for which NVLSTree is chosen, take as long by rings between nodes as its switches do.
+  if (has_rails && !is_one_way && operation != Operation::alltoall)
+    return {&algorithm_named("hierarchical", ""), choice == NcclAlgorithm::tree};
+  if (is_tree) return {&algorithm_named("double_binary_tree", "")};
+  return {&algorithm_named(is_one_way ? "lp" : "ring", "")};
 }
 
 }  // namespace sgdsim

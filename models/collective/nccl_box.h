@@ -14,7 +14,8 @@ namespace sgdsim {
 struct NcclBox {
   NcclMachine machine;
   NcclWires wires;
-  int per_node = 1;  // workers
+  int per_node = 1;               // workers
+  std::optional<bool> nvls = {};  // what was said of its switches
 };
 // Workers per node, cards and costs of pairs from the cluster, with what its file says of NCCL.
 NcclBox nccl_box_of(const Cluster& cluster);
@@ -24,8 +25,15 @@ NcclBox nccl_box_of(const Cluster& cluster);
 // part of the cards.
 NcclMachine nccl_communicator(const NcclBox& box, int64_t ranks, int64_t per_node);
 
-// "NVIDIA H100 80GB HBM3": the generation that its name says.
+// "NVIDIA H100 80GB HBM3", "h100": the generation that its name says.
 std::optional<GpuGeneration> generation_of(const std::string& device);
+
+// Whether switches that join such GPUs may add up for them.
+bool may_reduce_in_switches(const std::string& gpu);
+
+// Where NCCL's model does not know the GPUs that the cluster's file names; else empty.
+std::string nccl_note(const Cluster& cluster);
+std::string nccl_note(const std::string& gpu, GpuGeneration taken);
 
 // How many times as long computing takes while NCCL's kernels run beside it, by what they take: one
 // multiprocessor for each channel of a communicator of all workers. Memory that both want, and
@@ -34,10 +42,19 @@ double nccl_slowdown(const Cluster& cluster, const std::string& device);
 
 // Which of our algorithms sends messages where NCCL chose that one: its rings and trees; a
 // pipelined chain where it sends one way along a ring. For what it leaves to switches (NVLS,
-// CollNet) the same without them.
-const Algorithm& nccl_stand_in(NcclAlgorithm choice, Operation operation);
+// CollNet) the same without them. `has_rails`: one that leaves nodes by all of their cards, as
+// NCCL's channels do; ours otherwise take one way through a node.
+struct NcclStandIn {
+  const Algorithm* algorithm = nullptr;
+  bool has_trees_across = false;  // where it is of parts: option outer
+};
+NcclStandIn nccl_stand_in(NcclAlgorithm choice, Operation operation, bool has_rails = false);
+inline constexpr char trees_across[] = "outer=double_binary_tree";
+// Several nodes alike, each with several GPUs and cards.
+bool has_rails(const Cluster& cluster);
 inline constexpr char nccl_stand_in_note[] =
-    "rings and trees stand for what NCCL's model chooses; also for what it leaves to switches "
-    "(NVLS, CollNet)";
+    "rings, trees and exchanges by nodes stand for what NCCL's model chooses; also for what it "
+    "leaves "
+    "to switches (NVLS, CollNet)";
 
 }  // namespace sgdsim

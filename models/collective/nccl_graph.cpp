@@ -182,7 +182,7 @@ NcclMachine nccl_guess_graphs(NcclMachine machine, const NcclWires& wires) {
   machine.same_channels = machine.nodes == 1 || wires.nics == 1;
   machine.plain_trees = budget.gpus == 1;
   if (machine.collnet && budget.has_network) machine.collnet_direct = collnet_graph(speeds, budget);
-  if (machine.nvls && budget.gpus > 1) machine.nvls_graph = nvls_graph(speeds, budget);
+  if (machine.nvls && budget.gpus > 2) machine.nvls_graph = nvls_graph(speeds, budget);
   return machine;
 }
 

@@ -23,6 +23,19 @@ bool exchanges_in_pairs(const Algorithm& algorithm) {
   return algorithm.name == "recursive_doubling" || algorithm.name == "halving_doubling";
 }
 
+// Whether some pair is faster than others: a single fast port, or what a file says of a port that
+// all others are like, changes none.
+bool has_unlike_pairs(const Network& network) {
+  const std::vector<Port>& ports = network.ports();
+  PairCost worst;
+  for (const Port& port : ports) worst = worst_of(worst, worst_of(port.out, port.in));
+  const auto is_better = [&](const Port& port) {
+    const PairCost both = worst_of(port.out, port.in);
+    return both.per_byte < worst.per_byte || both.latency < worst.latency;
+  };
+  return std::count_if(ports.begin(), ports.end(), is_better) > 1;
+}
+
 std::vector<Default> defaults_of(NetworkKind kind) {
   switch (kind) {
     case NetworkKind::unsaid:
@@ -68,7 +81,7 @@ CollectiveOptions with_network(const CollectiveOptions& options, const Cluster& 
                                const Algorithm& algorithm, bool has_ports) {
   CollectiveOptions all = with_network(options, cluster.kind);
   if (!sends_over_tcp(cluster.kind)) return all;
-  const bool are_uneven = !cluster.network.ports().empty();
+  const bool are_uneven = has_unlike_pairs(cluster.network);
   // Shared ports have one efficiency for any number of senders.
   const bool can_share = !cluster.network.crowding().any();
   if (has_ports && are_uneven && can_share && exchanges_in_pairs(algorithm))

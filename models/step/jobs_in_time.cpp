@@ -39,7 +39,7 @@ JobsInTime::Player::Player(const JobsQuestion& question)
                 end_message(by_push_[call], worker, now);
               }),
       traffic_({clock_, 4}, question.network, question.meanwhile),
-      schedules_({clock_, 6}, {clock_, 7}, *question.network, question.schedules),
+      schedules_({clock_, 6}, {clock_, 7}, *question.network, question.schedules, question.records),
       clockwork_(clock_, *this, calls_, pushes_, traffic_, asynchronous_, schedules_.ranks(),
                  schedules_.calls()) {
   jobs_.reserve(question.jobs.size());
@@ -222,6 +222,9 @@ const AsynchronousWorkers& JobsInTime::asynchronous(std::size_t job) {
 }
 Time JobsInTime::end_of_schedule(std::size_t schedule) {
   return player_->end_of_schedule(schedule);
+}
+std::vector<EndedOperation> JobsInTime::ended_of_schedule(std::size_t schedule) const {
+  return player_->ended_of_schedule(schedule);
 }
 double JobsInTime::least_delivered() const { return player_->least_delivered(); }
 std::vector<double> JobsInTime::carried_B() const { return player_->carried_B(); }

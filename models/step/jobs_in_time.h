@@ -42,6 +42,7 @@ struct JobsQuestion {
   bool shares_ports = true;    // or each has them to itself, as where steps are played in rounds
   MakeCarrier carrier = {};    // of messages on them; none: flows
   AlphaRule alpha = AlphaRule::port;  // of flows, unless a training says another one
+  bool records = false;               // what ranks of schedules did
   LinkWatch* watch = nullptr;         // hears how much of its wires is in use
   Meanwhile meanwhile = {};
   Stopper* stopper = nullptr;
@@ -68,6 +69,7 @@ class JobsInTime {
   const AsynchronousWorkers& asynchronous(std::size_t job);
   // Plays until a schedule has ended, and says when that was. ScheduleStuck if it waits for ever.
   Time end_of_schedule(std::size_t schedule);
+  std::vector<EndedOperation> ended_of_schedule(std::size_t schedule) const;  // with records
   double least_delivered() const;  // of a message of schedules
 
   std::vector<double> carried_B() const;                // by each resource, until now()

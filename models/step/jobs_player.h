@@ -76,6 +76,9 @@ class JobsInTime::Player {
   std::optional<std::vector<int64_t>> state_after(std::size_t job, int iteration) const;
   const AsynchronousWorkers& asynchronous(std::size_t job);
   Time end_of_schedule(std::size_t schedule);
+  std::vector<EndedOperation> ended_of_schedule(std::size_t schedule) const {
+    return schedules_.ended_of(schedule);
+  }
   double least_delivered() const { return schedules_.least_delivered(); }
   std::vector<double> carried_B() const {
     return carrier_ == nullptr ? std::vector<double>() : carrier_->carried_B(now());

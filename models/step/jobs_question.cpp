@@ -21,10 +21,8 @@ ServerPlaces places_of(const TrainingJob& job) {
 }
 
 // It goes on behind the iterations that are measured: a message may meet one of the next iteration.
-// But packets are counted, and traffic ends.
 JobsQuestion alone_in_time(const StepQuestion& question, const StepSoFar& so_far) {
-  TrainingJob job{&question, {},     Time(),
-                  {},        so_far, !question.carrier && !question.meanwhile.any()};
+  TrainingJob job{&question, {}, Time(), {}, so_far, true};
   job.places.resize(static_cast<std::size_t>(question.cluster->network.workers()));
   std::iota(job.places.begin(), job.places.end(), 0);
   std::shared_ptr<const Cluster> with_servers = question.with_servers;

@@ -133,6 +133,9 @@ WireUse StepPlayer<Clock>::use_of_wires() {
     carried_B = in_time_->carried_B();
     for (std::size_t wire = 0; wire < sent_.by_warm_up_B.size(); ++wire)
       carried_B[wire] -= sent_.by_warm_up_B[wire];
+    // What follows may be the first exchange.
+    if (sent_.iterations == 0 && !question_.meanwhile.any())
+      carried_B.assign(carried_B.size(), 0.0);
     if (!plans_differ())
       exchanges = std::max(1, (question_.warm_up + question_.iterations + more) / every);
     iterations = every * static_cast<double>(exchanges);
@@ -327,6 +330,11 @@ void StepPlayer<Clock>::meet_in_time() {
   if constexpr (!one_for_all) {
     const bool shares_ports =
         question_.channels > 1 || plans_differ() || !messages_.are_in_rounds();
+    if (shares_ports && question_.channels == 1 && question_.interference != 1 &&
+        question_.wires == nullptr && question_.cost.is_algorithm())
+      result_.warnings.emplace_back(
+          "messages that slow computing down share ports here, as with ports=shared, where without "
+          "interference they take turns: the two do not compare");
     in_time_ = std::make_unique<StepAlone>(question_, StepSoFar{step_.iteration, starts_, wakes_},
                                            shares_ports);
     step_.played = [this](int iteration) { return in_time_->times_of(iteration); };

@@ -86,13 +86,15 @@ GroupPrograms::Parts GroupPrograms::of(Operation operation, const GpuGroup& grou
   const int64_t part_B = Bytes::nearest(whole_B / real(static_cast<int64_t>(count))).count();
   const int64_t per_node =
       knows_nodes && group.are_nodes_even ? static_cast<int64_t>(group.rings.size()) : 1;
-  return {count, program_of(algorithm, operation, members, per_node, part_B)};
+  return {count,
+          program_of(algorithm, operation, members, per_node, part_B,
+                     is_whole || count == 1 ? times_.grid_of(group.ranks) : std::vector<int>())};
 }
 
 uint32_t GroupPrograms::program_of(const Algorithm& algorithm, Operation operation, int members,
-                                   int64_t per_node, int64_t part_B) {
+                                   int64_t per_node, int64_t part_B, const std::vector<int>& grid) {
   const auto [found, is_new] =
-      known_.try_emplace({&algorithm, operation, members, per_node, part_B}, 0);
+      known_.try_emplace({&algorithm, operation, members, per_node, part_B, grid}, 0);
   if (!is_new) return found->second;
   CollectiveJob job;
   job.operation = operation;
@@ -102,6 +104,7 @@ uint32_t GroupPrograms::program_of(const Algorithm& algorithm, Operation operati
   job.cost = network_.worst_of_band();
   job.network = &network_;
   job.workers_per_node = static_cast<int>(per_node);
+  job.grid = grid;
   job.on_wires = true;
   try {
     return found->second = schedule_.add_program(schedule_of(algorithm, job));

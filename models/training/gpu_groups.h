@@ -107,13 +107,15 @@ class GroupPrograms {
 
  private:
   uint32_t program_of(const Algorithm& algorithm, Operation operation, int members,
-                      int64_t per_node, int64_t part_B);
+                      int64_t per_node, int64_t part_B, const std::vector<int>& grid);
 
   const Network& network_;
   GroupTimes& times_;
   RankSchedule& schedule_;
   bool equal_chunks_;
-  std::map<std::tuple<const Algorithm*, Operation, int, int64_t, int64_t>, uint32_t> known_;
+  std::map<std::tuple<const Algorithm*, Operation, int, int64_t, int64_t, std::vector<int>>,
+           uint32_t>
+      known_;
 };
 
 }  // namespace sgdsim

@@ -114,6 +114,22 @@ const GroupTimes::Edges& GroupTimes::edges_of(const RankGroup& group, double mes
   return known_.emplace(key, find_edges(group, network.at_size(message_B))).first->second;
 }
 
+std::vector<int> GroupTimes::grid_of(const RankGroup& group) const {
+  std::vector<int> dimensions;
+  int64_t stride = 1;
+  int64_t size = 1;
+  for (const int dimension : cluster_->grid) {
+    if (stride < group.stride) {
+      stride *= dimension;
+    } else if (size < group.size) {
+      size *= dimension;
+      dimensions.push_back(dimension);
+    }
+  }
+  const bool is_grid = stride == group.stride && size == group.size;
+  return is_grid ? dimensions : std::vector<int>();
+}
+
 double GroupTimes::seconds(Operation operation, const RankGroup& group, double whole_B) {
   if (group.size <= 1 || whole_B <= 0) return 0;
   return answer_of(operation, group, whole_B).seconds;
@@ -153,6 +169,8 @@ GroupTimes::Answer GroupTimes::answer_like_nccl(Operation operation, const RankG
     nccl_ = nccl_box_of(*cluster_);
     if (!cluster_->nccl || !cluster_->nccl->generation)
       nccl_->machine.generation = algorithms_.nccl.generation;
+    if (!cluster_->nccl || !cluster_->nccl->nvls)
+      nccl_->nvls = algorithms_.nccl.may_reduce_in_switches ? std::nullopt : std::optional(false);
     nccl_->wires.gpu = Bandwidth::Bps(nccl_->wires.gpu.Bps() / algorithms_.nccl.reach_inside);
     nccl_->wires.nic = Bandwidth::Bps(nccl_->wires.nic.Bps() / algorithms_.nccl.reach_across);
   }
@@ -163,7 +181,7 @@ GroupTimes::Answer GroupTimes::answer_like_nccl(Operation operation, const RankG
   const double bytes_s = std::max(0.0, row.time.s() - row.latency.s());
   const double reach =
       edges.crosses ? algorithms_.nccl.reach_across : algorithms_.nccl.reach_inside;
-  return {&nccl_stand_in(row.algorithm, operation),
+  return {nccl_stand_in(row.algorithm, operation).algorithm,
           cluster_->network.start().s() + row.time.s() - bytes_s + bytes_s / reach};
 }
 
@@ -252,6 +270,7 @@ std::optional<double> GroupTimes::on_ports_s(const Algorithm& algorithm, Operati
     CollectiveJob job = job_of(operation, group.size, whole_B / real(ports.parts));
     job.cost = cost_of(std::max(edges.inside_latency_s, edges.across_latency_s),
                        std::max(edges.inside_s_per_B, edges.across_s_per_B));
+    job.grid = grid_of(group);
     const auto seconds = seconds_on_ports(schedule_of(algorithm, job), ports);
     if (!seconds) return std::nullopt;
     longest = std::max(longest, *seconds);
@@ -279,12 +298,12 @@ double GroupTimes::closed_form_s(const Algorithm& algorithm, Operation operation
     job.cost = cost_of(std::max(edges.inside_latency_s, edges.across_latency_s),
                        std::max(edges.inside_s_per_B, edges.across_s_per_B));
   }
+  job.grid = grid_of(group);
   try {
-    if (const auto time = closed_form_of(algorithm, job)) {
-      if (!knows_nodes)
-        if (const auto seconds = on_ports_s(algorithm, operation, group, whole_B)) return *seconds;
+    if (!knows_nodes)
+      if (const auto seconds = on_ports_s(algorithm, operation, group, whole_B)) return *seconds;
+    if (const auto time = closed_form_of(algorithm, job))
       return cluster_->network.start().s() + time->s();
-    }
   } catch (const InputError& error) {
     throw UnfitGroup("--algorithm", error.what());
   }

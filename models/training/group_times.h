@@ -97,6 +97,9 @@ class GroupTimes {
   // The one that takes the time above.
   const Algorithm& algorithm_of(Operation operation, const RankGroup& group, double whole_B);
   const AlgorithmChoice& algorithms() const { return algorithms_; }
+  // The dimensions of the cluster's torus along which members of such a group lie, in order; empty
+  // where they are no torus.
+  std::vector<int> grid_of(const RankGroup& group) const;
   int64_t per_node() const { return cluster_->workers_per_node; }
   // How long links carry bytes that a member of a group sends on, start-ups left out: those inside
   // a node, and the slowest way to another one. Of rings a member sends to the next one; exchanges

@@ -17,6 +17,7 @@
 #include "sim/core/byte_source.h"
 #include "sim/core/error.h"
 #include "sim/core/foreign_json.h"
+#include "sim/core/letters.h"
 #include "sim/core/quantity.h"
 #include "sim/core/read_files.h"
 #include "sim/core/whole_number.h"
@@ -327,7 +328,8 @@ std::string unknown_name(const std::string& what, const std::string& name,
   std::size_t distance = 3;  // at most two edits count as near
   if (name.size() <= 60)
     for (const std::string& candidate : known)
-      if (const auto d = edit_distance(name, candidate); d < distance && d < candidate.size()) {
+      if (const auto d = edit_distance(in_lower_case(name), in_lower_case(candidate));
+          d < distance && d < candidate.size()) {
         distance = d;
         nearest = &candidate;
       }

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "sim/core/error.h"
+#include "sim/core/letters.h"
 
 namespace sgdsim {
 namespace {
@@ -68,16 +69,31 @@ std::string unit_list(const Kind& kind) {
   return list;
 }
 
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower)
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  return lower;
-}
+struct Meant {
+  std::string_view word, unit;
+};
+constexpr std::array<Meant, 11> words_of_times{{{"sec", "s"},
+                                                {"min", "min"},
+                                                {"second", "s"},
+                                                {"minute", "min"},
+                                                {"m", "min"},
+                                                {"hr", "h"},
+                                                {"hour", "h"},
+                                                {"millisecond", "ms"},
+                                                {"msec", "ms"},
+                                                {"microsecond", "us"},
+                                                {"nanosecond", "ns"}}};
 
-// The units that an unknown one may stand for: those that differ by capitals ("gbps"), or bits and
-// bytes per second of a bare factor ("100G").
+// The units that an unknown one may stand for: those that differ by capitals ("gbps"), bits and
+// bytes per second of a bare factor ("100G"), and of times words ("hours").
 std::string meant_by(std::string_view name, const Kind& kind) {
+  if (kind.units.data() == duration_units.data()) {
+    if (name == "d" || name == "day" || name == "days") return "; a day is 24 h";
+    std::string_view one = name;
+    if (one.size() > 1 && one.ends_with('s')) one.remove_suffix(1);
+    for (const Meant& meant : words_of_times)
+      if (meant.word == one) return "; did you mean " + std::string(meant.unit) + "?";
+  }
   std::string list;
   for (const Unit& unit : kind.units) {
     const std::string known = in_lower_case(unit.name);
@@ -130,10 +146,12 @@ std::string pattern_of(const Kind& kind) {
 }
 
 // A decimal such as 0.3 KB is a whole number of bytes up to the rounding of its binary form, which
-// is a few units in the last place of the value.
+// is a few units in the last place of the value. Of large sizes, as 79.6 GiB, the nearest number is
+// meant.
 int64_t whole(double value, std::string_view text, const std::string& where) {
+  constexpr double large = 1000;
   const double nearest = std::nearbyint(value);
-  if (std::abs(value - nearest) > value * 0x1p-50)
+  if (value < large && std::abs(value - nearest) > value * 0x1p-50)
     throw InputError(where, "expected a whole number of bytes, got \"" + std::string(text) + "\"");
   return static_cast<int64_t>(nearest);
 }

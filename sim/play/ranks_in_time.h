@@ -42,6 +42,7 @@ class RanksInTime {
   void name_what_waits(const std::vector<Stranded>& stranded);
   // What has been done.
   Replayed take_result() { return std::move(result_); }
+  const Replayed& result() const { return result_; }  // so far
 
  private:
   enum Kind : uint8_t { ended, look, comes, announced, answered, handed, starts, goes_around };

@@ -2,14 +2,16 @@
 #include "sim/play/schedules_in_time.h"
 
 #include <algorithm>
+#include <map>
 
 namespace sgdsim {
 
 SchedulesInTime::SchedulesInTime(const ActorClock& ranks, const ActorClock& calls,
-                                 const Network& network, std::span<const Scheduled> schedules)
+                                 const Network& network, std::span<const Scheduled> schedules,
+                                 bool records)
     : schedules_(schedules.begin(), schedules.end()),
       all_(joined(network, schedules)),
-      replay_(replay_of(network, all_, schedules)),
+      replay_(replay_of(network, all_, schedules, records)),
       ranks_(ranks, calls_in_time_, replay_),
       calls_in_time_(
           calls, calls.alpha_of_legs(replay_.alpha), {},
@@ -23,8 +25,9 @@ RankSchedule SchedulesInTime::joined(const Network& network, std::span<const Sch
 }
 
 Replay SchedulesInTime::replay_of(const Network& network, const RankSchedule& all,
-                                  std::span<const Scheduled> schedules) {
+                                  std::span<const Scheduled> schedules, bool records) {
   Replay replay{.schedule = &all, .costs = {}, .network = &network};
+  replay.records = records;
   replay.starts.resize(all.ranks());
   for (const Scheduled& one : schedules)
     for (const int place : one.places) replay.starts[static_cast<std::size_t>(place)] = one.start;
@@ -48,6 +51,24 @@ Time SchedulesInTime::end() const {
   for (std::size_t i = 0; i < schedules_.size(); ++i)
     if (has_ended(i)) end = std::max(end, end_of(i));
   return end;
+}
+
+std::vector<EndedOperation> SchedulesInTime::ended_of(std::size_t schedule) const {
+  std::map<uint32_t, uint32_t> rank_at;
+  for (const int place : schedules_[schedule].places)
+    rank_at.emplace(static_cast<uint32_t>(place), static_cast<uint32_t>(rank_at.size()));
+  const Replayed& played = ranks_.result();
+  std::vector<EndedOperation> ended;
+  for (uint32_t place = 0; place < played.ended.size(); ++place) {
+    const auto rank = rank_at.find(all_.rank_of(place));
+    if (rank == rank_at.end() || played.ended[place] == Time::last()) continue;
+    RankOperation one = all_.operations()[place];
+    const bool is_message = one.verb == RankVerb::send || one.verb == RankVerb::receive;
+    if (const auto peer = rank_at.find(one.peer); is_message && peer != rank_at.end())
+      one.peer = peer->second;
+    ended.push_back({rank->second, one, played.began[place], played.ended[place]});
+  }
+  return ended;
 }
 
 void SchedulesInTime::fail(std::size_t schedule) const {

@@ -20,6 +20,14 @@ struct Scheduled {
   int times = 1;
 };
 
+// What a rank of a schedule did; peers are ranks of it, too.
+struct EndedOperation {
+  uint32_t rank = 0;
+  RankOperation operation = {};
+  Time began;
+  Time ended;
+};
+
 // Ranks wait for what nobody sends.
 class ScheduleStuck : public InputError {
  public:
@@ -28,8 +36,9 @@ class ScheduleStuck : public InputError {
 
 class SchedulesInTime {
  public:
+  // `records`: what ended_of() tells.
   SchedulesInTime(const ActorClock& ranks, const ActorClock& calls, const Network& network,
-                  std::span<const Scheduled> schedules);
+                  std::span<const Scheduled> schedules, bool records = false);
   SchedulesInTime(const SchedulesInTime&) = delete;
   SchedulesInTime& operator=(const SchedulesInTime&) = delete;
 
@@ -50,6 +59,7 @@ class SchedulesInTime {
   bool has_ended(std::size_t schedule) const;
   Time end_of(std::size_t schedule) const;
   Time end() const;  // of all that have ended
+  std::vector<EndedOperation> ended_of(std::size_t schedule) const;
   double packets(const Payload& payload) const { return packets_of(all_, payload); }
   double least_delivered() const {
     return std::min(ranks_.least_delivered(), calls_in_time_.least_delivered());
@@ -60,7 +70,7 @@ class SchedulesInTime {
  private:
   static RankSchedule joined(const Network& network, std::span<const Scheduled> schedules);
   static Replay replay_of(const Network& network, const RankSchedule& all,
-                          std::span<const Scheduled> schedules);
+                          std::span<const Scheduled> schedules, bool records);
 
   std::vector<Scheduled> schedules_;
   RankSchedule all_;

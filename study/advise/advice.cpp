@@ -366,11 +366,13 @@ class Adviser {
 
 ResolvedExperiment base_of(AdviceQuestion& question) {
   ResolvedExperiment base = resolve_experiment(question.file, question.settings, question.cluster);
-  base.options = question.options;
-  if (base.trace_file != question.file || base.json.contains("fidelity")) return base;
-  const std::string setting = "fidelity=closed_form";
-  question.settings.insert(question.settings.begin(), setting);
-  return with_settings(std::move(base), {setting});
+  if (base.trace_file == question.file && !base.json.contains("fidelity")) {
+    const std::string setting = "fidelity=closed_form";
+    question.settings.insert(question.settings.begin(), setting);
+    base = with_settings(std::move(base), {setting});
+  }
+  note_options(base, question.wires);
+  return base;
 }
 
 Advice advice_on(const AdviceQuestion& question, ResolvedExperiment base) {

@@ -11,6 +11,7 @@
 #include "study/advise/training.h"
 #include "study/learn/learning_band.h"
 #include "study/step/recorded.h"
+#include "study/wire_words.h"
 
 namespace sgdsim {
 
@@ -18,7 +19,7 @@ struct AdviceQuestion {
   std::string file;  // an experiment or a trace
   std::string cluster;
   std::vector<std::string> settings;
-  std::vector<std::string> options;       // those that options of the same name made
+  WireWords wires;                        // whose settings stand among the others
   std::vector<Change> own;                // to be tried, too
   bool learns = false;                    // what alters learning is learned by small models
   std::optional<TrainingWords> training;  // whose step it is

@@ -44,7 +44,7 @@ AdviceQuestion question_of(const AdviseWords& words) {
   question.file = words.file;
   question.cluster = words.cluster;
   question.settings = with_options(words.settings, words.wires);
-  question.options = experiment_settings_of(words.wires);
+  question.wires = words.wires;
   if (!words.fit.empty())
     question.settings.insert(question.settings.begin(), collective_from(words.fit));
   question.learns = words.learn;

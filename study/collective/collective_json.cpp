@@ -41,6 +41,7 @@ std::string command_of(const CollectivePoint& point, const CollectiveArguments& 
   for (const std::string& option : arguments.options) add("--option", option);
   add("--fidelity", arguments.fidelity);
   add("--transport", arguments.transport);
+  add("--traffic", arguments.traffic);
   add("--path", arguments.path);
   add("--start", arguments.starts);
   add("--jitter", arguments.jitter);

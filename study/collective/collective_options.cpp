@@ -85,6 +85,10 @@ void check_message_only(const CollectiveArguments& arguments) {
 
 }  // namespace
 
+bool is_nccl_simulated(const CollectiveArguments& arguments) {
+  return !arguments.fidelity.empty() && arguments.fidelity != "closed_form";
+}
+
 Fields collective_fields(CollectiveArguments& arguments) {
   return Fields{
              Field("file", arguments.file,
@@ -183,7 +187,7 @@ void check_known_options(const CollectiveArguments& arguments,
     if (name != "auto" && name != "nccl") known_algorithm(name);
   std::vector<OptionKey> known;
   const bool asks_nccl = std::find(names.begin(), names.end(), "nccl") != names.end();
-  if (!asks_nccl || names.size() > 1) known = option_keys();
+  if (!asks_nccl || names.size() > 1 || is_nccl_simulated(arguments)) known = option_keys();
   if (asks_nccl) known.insert(known.end(), nccl_option_keys().begin(), nccl_option_keys().end());
   std::set<std::string> given;
   for (const std::string& option : arguments.options) {
@@ -211,7 +215,7 @@ CollectiveOptions options_given(const CollectiveArguments& arguments) {
 
 bool has_effect(const CollectiveArguments& arguments, const std::string& algorithm,
                 const std::string& key) {
-  if (algorithm == "nccl") return knows(nccl_option_keys(), key);
+  if (algorithm == "nccl") return is_nccl_simulated(arguments) || knows(nccl_option_keys(), key);
   if (knows(nccl_option_keys(), key)) return false;
   const CollectiveOptions options = options_given(arguments);
   const Operation operation = operation_named(arguments.operation, "--op");

@@ -47,6 +47,9 @@ struct CollectiveArguments {
   std::shared_ptr<const Cluster> cluster_read;  // of the file, with the settings
 };
 
+// At this fidelity an algorithm sends messages in place of what NCCL's model, a formula, chooses.
+bool is_nccl_simulated(const CollectiveArguments& arguments);
+
 Fields collective_fields(CollectiveArguments& arguments);
 
 // Reads the cluster file, once: it may be standard input.

@@ -20,20 +20,42 @@ CollectivePoint asked(const CollectiveArguments& arguments, const std::string& a
       {}};
 }
 
-void answer(CollectivePoint& point, const CollectiveArguments& arguments, const Cluster& cluster,
-            const std::string& where) {
-  if (point.algorithm == "nccl") {
-    const NcclAnswer nccl = answer_like_nccl(arguments, cluster, point.sizes);
-    point.answer = nccl.answer;
-    point.nccl = nccl.table;
-    return;
-  }
-  CollectiveQuestion question = question_of(arguments, point.algorithm, point.sizes);
+CollectiveAnswer simulated(const CollectiveArguments& arguments, const std::string& algorithm,
+                           const std::vector<Bytes>& sizes, const Cluster& cluster,
+                           const std::string& where) {
+  CollectiveQuestion question = question_of(arguments, algorithm, sizes);
   Stopper stopper(arguments.watch, limits_of(arguments.limits));
   question.stopper = &stopper;
   const TrafficFile traffic = put_on(cluster, arguments, question);
   question.meanwhile = traffic.meanwhile();
-  point.answer = simulate_collective(question, cluster, where);
+  return simulate_collective(question, cluster, where);
+}
+
+void add_unless_given(std::vector<std::string>& options, const std::string& option) {
+  const bool is_given = std::any_of(options.begin(), options.end(), [&](const std::string& one) {
+    return option_key(one) == option_key(option);
+  });
+  if (!is_given) options.push_back(option);
+}
+
+void answer(CollectivePoint& point, const CollectiveArguments& arguments, const Cluster& cluster,
+            const std::string& where) {
+  if (point.algorithm != "nccl") {
+    point.answer = simulated(arguments, point.algorithm, point.sizes, cluster, where);
+  } else if (is_nccl_simulated(arguments)) {
+    const SimulatedForNccl stand_in = simulated_for_nccl(arguments, cluster, point.sizes);
+    CollectiveArguments mine = arguments;
+    std::erase_if(mine.options, is_nccl_option);
+    if (arguments.sweep) mine = arguments_for(mine, stand_in.algorithm);
+    if (!stand_in.option.empty()) add_unless_given(mine.options, stand_in.option);
+    point.answer = simulated(mine, stand_in.algorithm, point.sizes, cluster, where);
+    std::vector<std::string>& warnings = point.answer->warnings;
+    warnings.insert(warnings.begin(), stand_in.warnings.begin(), stand_in.warnings.end());
+  } else {
+    const NcclAnswer nccl = answer_like_nccl(arguments, cluster, point.sizes);
+    point.answer = nccl.answer;
+    point.nccl = nccl.table;
+  }
 }
 
 // Of a point that was answered.
@@ -110,7 +132,8 @@ CollectiveArguments arguments_for(const CollectiveArguments& arguments,
   });
   if (!takes_block(algorithm)) mine.block.clear();
   if (!takes_root(arguments, algorithm)) mine.root.clear();
-  if (algorithm == "nccl") mine.limits = {};  // a formula, which the others are compared with
+  // A formula, which the others are compared with.
+  if (algorithm == "nccl" && !is_nccl_simulated(arguments)) mine.limits = {};
   return mine;
 }
 

@@ -20,8 +20,8 @@ Enum value_named(const std::string& value, const std::string& where) {
   return named_in(names_of(Enum{}), "value", value, where);
 }
 
-// Sets one option of the machine; `nics` are those of a node.
-void set_machine_option(NcclMachine& machine, int& nics, const std::string& option) {
+void set_machine_option(NcclBox& box, const std::string& option) {
+  NcclMachine& machine = box.machine;
   const std::string key = option_key(option);
   const std::string value = option_value(option);
   const std::string where = "--option " + key;
@@ -32,11 +32,11 @@ void set_machine_option(NcclMachine& machine, int& nics, const std::string& opti
   else if (key == "cpu")
     machine.cpu = value_named<CpuVendor>(value, where);
   else if (key == "nvls")
-    machine.nvls = value_named<Switched>(value, where) == Switched::on;
+    box.nvls = value_named<Switched>(value, where) == Switched::on;
   else if (key == "collnet")
     machine.collnet = value_named<Switched>(value, where) == Switched::on;
   else if (key == "nics")
-    nics = static_cast<int>(parse_whole(value, 1, most_nccl_nics, where));
+    box.wires.nics = static_cast<int>(parse_whole(value, 1, most_nccl_nics, where));
   else
     throw InputError("--option", unknown_name("option", key, names_of(nccl_option_keys())));
 }
@@ -63,11 +63,28 @@ Cluster cluster_among(const Cluster& cluster, int ranks) {
 
 NcclMachine nccl_machine_of(const Cluster& cluster, const std::vector<std::string>& options) {
   NcclBox box = nccl_box_of(cluster);
-  for (const std::string& option : options) set_machine_option(box.machine, box.wires.nics, option);
+  for (const std::string& option : options) set_machine_option(box, option);
   return nccl_communicator(box, cluster.network.workers(), box.per_node);
 }
 
 namespace {
+
+void check_message(const Cluster& cluster, const std::vector<Bytes>& messages) {
+  if (messages.size() != 1)
+    throw InputError("--bytes", "NCCL's model answers for one message at a time");
+  if (messages.front().count() == 0)
+    throw InputError("--bytes", "NCCL's model needs a message of 1 B or more");
+  if (cluster.network.workers() == 1)
+    throw InputError("--ranks", "NCCL's model needs two ranks or more");
+}
+
+NcclTable table_of(const CollectiveArguments& arguments, const Cluster& cluster, Bytes message) {
+  std::vector<std::string> options = arguments.options;
+  if (is_nccl_simulated(arguments))
+    std::erase_if(options, [](const std::string& option) { return !is_nccl_option(option); });
+  return nccl_tuning(nccl_machine_of(cluster, options),
+                     operation_named(arguments.operation, "--op"), message);
+}
 
 void check_no_choices(const CollectiveArguments& arguments) {
   refuse_idle({{"--block", !arguments.block.empty()},
@@ -76,18 +93,24 @@ void check_no_choices(const CollectiveArguments& arguments) {
                {"--start", !arguments.starts.empty()},
                {"--jitter", !arguments.jitter.empty()},
                {"--seed", !arguments.seed.empty()},
-               {"--fidelity", !arguments.fidelity.empty() && arguments.fidelity != "closed_form"},
                {"--max-events", !arguments.limits.events.empty()},
                {"--max-sim-time", !arguments.limits.sim_time.empty()},
                {"--transport", !arguments.transport.empty()},
                {"--traffic", !arguments.traffic.empty()}},
-              "on NCCL's model, a formula");
+              "on NCCL's model, a formula; say --fidelity message, flow or packet");
 }
 
 // What a reader of a time at fitted constants must know.
-std::vector<std::string> warnings_about(const Cluster& cluster, Bytes size) {
-  if (!cluster.nccl) return {};
-  std::vector<std::string> warnings = cluster.notes;
+std::vector<std::string> warnings_about(const CollectiveArguments& arguments,
+                                        const Cluster& cluster, Bytes size) {
+  std::vector<std::string> warnings;
+  const bool is_said =
+      std::any_of(arguments.options.begin(), arguments.options.end(),
+                  [](const std::string& option) { return option_key(option) == "generation"; });
+  if (const std::string note = nccl_note(cluster); !is_said && !note.empty())
+    warnings.push_back(note);
+  if (!cluster.nccl) return warnings;
+  warnings.insert(warnings.end(), cluster.notes.begin(), cluster.notes.end());
   const std::optional<NcclSizes>& sizes = cluster.nccl->sizes;
   if (sizes && (size < sizes->from || size > sizes->to))
     warnings.push_back("NCCL's constants of " + cluster.name + " were fitted to messages of " +
@@ -100,28 +123,31 @@ std::vector<std::string> warnings_about(const Cluster& cluster, Bytes size) {
 
 const std::vector<OptionKey>& nccl_option_keys() {
   static const std::vector<OptionKey> keys = {
-      {"generation", "volta|ampere|hopper|blackwell", "nccl: the GPUs; default hopper"},
+      {"generation", "volta|ampere|hopper|blackwell",
+       "nccl: the GPUs; default: those of the cluster, or hopper"},
       {"gpu_link", "nvlink|pci", "nccl: what joins the GPUs of a node; default nvlink"},
-      {"nvls", "off|on", "nccl: NVLink switches that reduce"},
+      {"nvls", "off|on",
+       "nccl: NVLink switches that reduce; default: on from hopper on where GPUs are at switches"},
       {"collnet", "off|on", "nccl: network switches that reduce (SHARP)"},
       {"nics", "N", "nccl: network cards per node; default: the cluster's"},
       {"cpu", "intel|amd|arm", "nccl: whose hosts; default intel"}};
   return keys;
 }
 
+bool is_nccl_option(const std::string& option) {
+  const std::vector<OptionKey>& keys = nccl_option_keys();
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const OptionKey& key) { return key.name == option_key(option); });
+}
+
 NcclAnswer answer_like_nccl(const CollectiveArguments& arguments, const Cluster& cluster,
                             const std::vector<Bytes>& messages) {
   check_no_choices(arguments);
-  if (messages.size() != 1)
-    throw InputError("--bytes", "NCCL's model answers for one message at a time");
-  if (messages.front().count() == 0)
-    throw InputError("--bytes", "NCCL's model needs a message of 1 B or more");
+  check_message(cluster, messages);
   const int ranks = cluster.network.workers();
-  if (ranks == 1) throw InputError("--ranks", "NCCL's model needs two ranks or more");
   const Operation operation = operation_named(arguments.operation, "--op");
   NcclAnswer nccl;
-  nccl.table =
-      nccl_tuning(nccl_machine_of(cluster, arguments.options), operation, messages.front());
+  nccl.table = table_of(arguments, cluster, messages.front());
   CollectiveAnswer& answer = nccl.answer;
   answer.algorithm = "nccl";
   answer.time = nccl.table.choice().time;
@@ -129,12 +155,29 @@ NcclAnswer answer_like_nccl(const CollectiveArguments& arguments, const Cluster&
   answer.busbw_GBps = answer.algbw_GBps * bus_factor(operation, ranks);
   answer.fidelity = Fidelity::closed_form;
   answer.path = "formula";
-  answer.warnings = warnings_about(cluster, messages.front());
+  answer.warnings = warnings_about(arguments, cluster, messages.front());
   for (const NcclRow& row : nccl.table.rows)
     answer.candidates.push_back({pair_name(row),
                                  row.usable ? std::optional(row.time) : std::nullopt,
                                  row.usable ? "" : row.reason});
   return nccl;
+}
+
+SimulatedForNccl simulated_for_nccl(const CollectiveArguments& arguments, const Cluster& cluster,
+                                    const std::vector<Bytes>& messages) {
+  check_message(cluster, messages);
+  const NcclRow choice = table_of(arguments, cluster, messages.front()).choice();
+  const Operation operation = operation_named(arguments.operation, "--op");
+  const NcclStandIn one = nccl_stand_in(choice.algorithm, operation, has_rails(cluster));
+  SimulatedForNccl stand_in;
+  stand_in.algorithm = one.algorithm->name;
+  if (one.has_trees_across) stand_in.option = trees_across;
+  stand_in.warnings = warnings_about(arguments, cluster, messages.front());
+  stand_in.warnings.push_back(
+      "NCCL's model is a formula, without messages, by which " + pair_name(choice) + " takes " +
+      short_duration(choice.time.us(), 4) + ": " + stand_in.algorithm +
+      (stand_in.option.empty() ? "" : " with " + stand_in.option) + " is simulated");
+  return stand_in;
 }
 
 std::string pair_name(const NcclRow& row) {

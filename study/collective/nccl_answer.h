@@ -14,6 +14,7 @@ namespace sgdsim {
 
 // The keys of --option that describe the machine to NCCL.
 const std::vector<OptionKey>& nccl_option_keys();
+bool is_nccl_option(const std::string& option);
 
 // The machine that NCCL's model sees: workers per node, cards and costs of pairs from the cluster,
 // with what its file says of NCCL; the rest from options written key=value.
@@ -32,6 +33,16 @@ struct NcclAnswer {
 // from the options. The answer knows no messages: NCCL's model is a formula.
 NcclAnswer answer_like_nccl(const CollectiveArguments& arguments, const Cluster& cluster,
                             const std::vector<Bytes>& messages);
+
+// Where messages are asked for, the algorithm that sends them in place of what NCCL's model
+// chooses.
+struct SimulatedForNccl {
+  std::string algorithm;
+  std::string option;  // of it; empty: none
+  std::vector<std::string> warnings;
+};
+SimulatedForNccl simulated_for_nccl(const CollectiveArguments& arguments, const Cluster& cluster,
+                                    const std::vector<Bytes>& messages);
 
 // "Ring/Simple": algorithm and protocol, in NCCL's spelling.
 std::string pair_name(const NcclRow& row);

@@ -71,7 +71,9 @@ NcclConstants constants_of(const NcclMachine& machine, const std::vector<std::st
   NcclConstants constants;
   constants.generation = machine.generation;
   constants.gpu_link = machine.link;
-  if (machine.nvls) constants.nvls = Switched::on;
+  // Where switches could: what is not said is on then.
+  if (machine.nvls || machine.generation >= GpuGeneration::hopper)
+    constants.nvls = machine.nvls ? Switched::on : Switched::off;
   if (machine.collnet) constants.collnet = Switched::on;
   constants.cpu = machine.cpu;
   if (cluster.nccl) constants.nics = cluster.nccl->nics;

@@ -118,10 +118,41 @@ Timeline* begun(JobsAnswer& answer, std::size_t job) {
   return &*answer.timelines[job];
 }
 
+std::size_t operations_in(const JobsFile& file) {
+  std::size_t sum = 0;
+  for (const JobOfFile& job : file.jobs)
+    if (job.work)
+      sum += job.work->schedule.operations().size() * static_cast<std::size_t>(job.work->times);
+  return sum;
+}
+
+// What the ranks of a schedule, a layout or a collective did.
+RankSlices slices_of(const JobOfFile& job, const std::vector<EndedOperation>& ended) {
+  RankSlices all{.command = "jobs",
+                 .name = job.name,
+                 .computing = job.work->kind == "schedule" ? "calc" : "compute",
+                 .number_name = job.work->kind == "schedule" ? "line" : "number",
+                 .ranks = static_cast<uint32_t>(job.places.size()),
+                 .end = {},
+                 .slices = {}};
+  for (const EndedOperation& one : ended) {
+    if (one.operation.verb == RankVerb::until) continue;
+    all.end = std::max(all.end, one.ended);
+    all.slices.push_back({.rank = one.rank,
+                          .verb = one.operation.verb,
+                          .peer = one.operation.peer,
+                          .bytes = one.operation.amount,
+                          .number = job.work->kind == "schedule" ? int64_t{one.operation.line} : -1,
+                          .began = one.began,
+                          .ended = one.ended});
+  }
+  return all;
+}
+
 // At the places that the file says.
 JobsAnswer answer_of(const JobTrials& trials, bool wants_timeline, int64_t bins,
                      const Watch& watch) {
-  JobsAnswer answer{read_jobs(trials.source), {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  JobsAnswer answer{read_jobs(trials.source), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   const JobsFile& file = answer.file;
   Stopper stopper(watch.look, trials.limits);
   const auto wires = file.cluster.wires(file.routes);
@@ -131,12 +162,17 @@ JobsAnswer answer_of(const JobTrials& trials, bool wants_timeline, int64_t bins,
                         .meanwhile = {file.traffic, file.changes},
                         .stopper = &stopper};
   const PlayedJobs jobs(file, question);
+  question.records = wants_timeline;
+  if (wants_timeline) check_shown(operations_in(file), "operations of schedules");
   JobsInTime together(question);
   std::vector<JobTogether>& results = answer.jobs;
   results.resize(file.jobs.size());
   answer.timelines.resize(wants_timeline ? results.size() : 0);
   for (std::size_t i = 0; i < results.size(); ++i)
     results[i].together = jobs.together(together, i, wants_timeline ? begun(answer, i) : nullptr);
+  answer.ranks.resize(answer.timelines.size());
+  for (std::size_t i = 0; i < answer.ranks.size(); ++i)
+    if (file.jobs[i].work) answer.ranks[i] = slices_of(file.jobs[i], jobs.ended_of(together, i));
   // A job that nothing can disturb is alone.
   const bool is_alone = results.size() == 1 && file.traffic.empty() && file.changes.empty();
   if (is_alone) results.front().alone = results.front().together;
@@ -330,13 +366,16 @@ void print(std::ostream& out, const JobsAnswer& answer) {
 
 std::string timeline_json(const JobsAnswer& answer) {
   std::vector<TimelineOfJob> jobs;
-  for (std::size_t i = 0; i < answer.timelines.size(); ++i)
+  for (std::size_t i = 0; i < answer.timelines.size(); ++i) {
+    const JobOfFile& job = answer.file.jobs[i];
     if (answer.timelines[i])
-      jobs.push_back({answer.file.jobs[i].name, &answer.file.jobs[i].experiment,
-                      &*answer.timelines[i], answer.file.jobs[i].start - Time()});
+      jobs.push_back({job.name, &job.experiment, &*answer.timelines[i], job.start - Time()});
+    else if (answer.ranks[i])
+      jobs.push_back({.name = job.name, .start = {}, .ranks = &*answer.ranks[i]});
+  }
   if (jobs.empty())
     throw InputError("--timeline",
-                     "no job has one: it shows experiments whose workers have a common iteration");
+                     "no job has one: asynchronous workers have no iteration in common");
   return timeline_json(answer.file.name, jobs);
 }
 

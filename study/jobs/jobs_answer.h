@@ -14,6 +14,7 @@
 #include "study/limits.h"
 #include "study/packet_use.h"
 #include "study/question_fields.h"
+#include "study/rank_slices.h"
 #include "study/step/warnings.h"
 #include "study/wire_use.h"
 #include "study/wire_words.h"
@@ -50,7 +51,9 @@ struct JobsAnswer {
   std::optional<UseOverTime> over_time;
   PairSlowdowns pairs;         // if they are wanted
   TriedPlacements placements;  // likewise; then all of this is at the best of them
-  std::vector<std::optional<Timeline>> timelines;  // of each job, where they are wanted
+  // Of each job, where they are wanted: of experiments, and of all others.
+  std::vector<std::optional<Timeline>> timelines;
+  std::vector<std::optional<RankSlices>> ranks = {};
 };
 
 // `for_people`: a table has no bins.

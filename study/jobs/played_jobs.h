@@ -33,6 +33,10 @@ class PlayedJobs {
   JobResult together(JobsInTime& in_time, std::size_t job, Timeline* timeline) const {
     return result_of(in_time, job, numbers_[job], file_.jobs[job].start, timeline);
   }
+  // What the ranks of a job did that is no experiment, where the question has records.
+  std::vector<EndedOperation> ended_of(const JobsInTime& in_time, std::size_t job) const {
+    return in_time.ended_of_schedule(numbers_[job]);
+  }
   // Only these of them, without traffic of others, on wires of their own; the first to start does
   // so at 0.
   std::vector<JobResult> play(const JobsQuestion& all, const std::vector<std::size_t>& jobs) const;

@@ -29,15 +29,14 @@ Field algorithm_field(std::optional<Value>& algorithm) {
   return Field("algorithm", algorithm, "algorithms of collectives, as --algorithm of commands")
       .like(schema_of_words_list);
 }
-using AddAlgorithm = void (AlgorithmChoice::*)(const std::string& text, const std::string& where);
-AlgorithmChoice algorithms_in(const std::optional<Value>& given, AddAlgorithm add) {
+AlgorithmChoice algorithms_in(const std::optional<Value>& given) {
   AlgorithmChoice choice;
   if (!given) return choice;
   if (!given->json().is_array()) {
-    (choice.*add)(given->text(), given->where());
+    choice.add(given->text(), given->where());
     return choice;
   }
-  for (const Value& one : given->items()) (choice.*add)(one.text(), one.where());
+  for (const Value& one : given->items()) choice.add(one.text(), one.where());
   return choice;
 }
 
@@ -188,7 +187,7 @@ WorkOfJob::Work WorkOfJob::read_schedule(const Value& value) {
     const auto given = read_record<ChakraFields>(value);
     add_files(*given.files);
     if (given.groups) chakra.groups = beside(given.groups->file(), given.groups->text());
-    chakra.algorithms = algorithms_in(given.algorithm, &AlgorithmChoice::add);
+    chakra.algorithms = algorithms_in(given.algorithm);
   } else {
     add_files(value);
   }
@@ -231,7 +230,7 @@ WorkOfJob::Parallel WorkOfJob::read_parallel(const Value& value,
                given.memory.value_or(parallel.gpu.memory), usual_reserve, text.where());
   parallel.documents = load_documents(given.documents, parallel.model, parallel.sequence,
                                       parallel.layout.batch(), value.where() + "/documents");
-  parallel.algorithms = algorithms_in(given.algorithm, &AlgorithmChoice::add_or_nccl);
+  parallel.algorithms = algorithms_in(given.algorithm);
   parallel.notes = notes_on(parallel.model, parallel.sequence);
   if (!gpu.note.empty()) parallel.notes.push_back(gpu.note);
   if (parallel.layout.gpus() > 1 && parallel.gpu.assumes_interference)
@@ -308,6 +307,7 @@ ScheduledWork WorkOfJob::of(const Chakra& chakra, const Cluster& part) const {
   question.cluster = &part;
   question.pays_folds = true;
   question.on_wires = true;
+  question.shares = true;
   question.alpha = usual_alpha(part.kind);
   const ChakraSchedule read(question);
   if (!read.problems().empty())

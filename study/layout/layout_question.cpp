@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "models/collective/nccl_box.h"
 #include "models/training/memory.h"
 #include "models/training/transformer_file.h"
 #include "sim/core/error.h"
@@ -156,8 +157,13 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
       load_documents(words.documents, model, space.sequence, space.batch, "--documents");
   space.program = named_in(training_programs, "program", words.program, "--program");
   for (const std::string& algorithm : words.algorithms)
-    question.algorithms.add_or_nccl(algorithm, "--algorithm");
+    question.algorithms.add(algorithm, "--algorithm");
   question.algorithms.nccl = nccl_view(reach, question.gpu);
+  const bool is_said = question.cluster.cluster.nccl && question.cluster.cluster.nccl->generation;
+  if (question.algorithms.has_nccl() && !is_said)
+    if (std::string note = nccl_note(question.gpu.name, question.algorithms.nccl.generation);
+        !note.empty())
+      question.notes.push_back(std::move(note));
   if (!words.tokens.empty()) question.tokens = parse_tokens(words.tokens, "--tokens");
   question.asks_margins = words.margins;
   if (!words.goodput.empty()) question.training.emplace(training_of(words, question));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/collective/nccl_box.h"
 #include "sim/core/decimal.h"
 
 namespace sgdsim {
@@ -30,7 +31,8 @@ NcclView nccl_view(const UsualReach& reach, const Gpu& gpu) {
   const GpuGeneration generation = gpu.fp4_flops > 0   ? GpuGeneration::blackwell
                                    : gpu.fp8_flops > 0 ? GpuGeneration::hopper
                                                        : GpuGeneration::ampere;
-  return {reach.inside.value_or(1), reach.between.value_or(1), generation};
+  return {reach.inside.value_or(1), reach.between.value_or(1),
+          generation_of(gpu.name).value_or(generation), may_reduce_in_switches(gpu.name)};
 }
 
 bool has_layout(const Json& jobs) {

@@ -41,6 +41,7 @@ class AskedValues {
     NeedPoint& own = at(value);
     if (own.reached || !range_.is_whole() || range_.is_listed()) return &own;
     const double middle = FieldRange::at(value);
+    if (range_.is_stepped()) return near_step(middle, low, high);
     int tries = 0;
     for (double step = std::exp2(std::floor(std::log2(high - low))); step >= 1; step /= 2) {
       const double nearest = std::round(middle / step) * step;
@@ -52,6 +53,18 @@ class AskedValues {
           if (other.reached) return &other;
         }
     }
+    return nullptr;
+  }
+
+  NeedPoint* near_step(double middle, double low, double high) {
+    std::vector<Json> steps = range_.steps_between(low, high);
+    const auto away = [middle](const Json& step) {
+      return std::abs(FieldRange::at(step) - middle);
+    };
+    std::stable_sort(steps.begin(), steps.end(),
+                     [&](const Json& a, const Json& b) { return away(a) < away(b); });
+    for (const Json& step : steps)
+      if (NeedPoint& point = at(step); point.reached) return &point;
     return nullptr;
   }
 
@@ -86,7 +99,7 @@ class AskedValues {
   void bisect(double low, double high, bool low_meets) {
     while (const auto middle = range_.between(low, high)) {
       NeedPoint* point = near(*middle, low, high);
-      if (point == nullptr && 2 * (high - low) <= most_tries) return;
+      if (point == nullptr && (range_.is_stepped() || 2 * (high - low) <= most_tries)) return;
       if (point == nullptr) point = &at(*middle);
       (point->meets == low_meets ? low : high) = FieldRange::at(point->value);
     }
@@ -145,6 +158,23 @@ void walk(const std::vector<NeedPoint>& row, const Goal& goal, NeedFound& found)
   found.needed = from_low ? first.to : first.from;
   for (std::size_t i = 0; i < row.size(); ++i)
     if (row[i].value == found.needed->value) found.before = row[from_low ? i + 1 : i - 1];
+}
+
+// Steps near the one that was found: sizes that divide well reach more than others do.
+void look_around(AskedValues& asked) {
+  if (!asked.range().is_stepped()) return;
+  constexpr double far = 0.7;
+  for (double before = -1;;) {
+    NeedFound found;
+    walk(asked.row(), asked.goal(), found);
+    if (!found.needed) return;
+    const double at = FieldRange::at(found.needed->value);
+    if (at == before) return;
+    before = at;
+    const double low = found.is_largest ? at : far * at;
+    const double high = found.is_largest ? at / far : at;
+    for (const Json& step : asked.range().steps_between(low, high)) asked.at(step);
+  }
 }
 
 // ---- the knee
@@ -269,6 +299,7 @@ NeedFound look_for(const FieldRange& range, const Goal& goal, double gain, const
   AskedValues asked(range, goal, ask);
   ask_grid(asked);
   bisect_changes(asked);
+  look_around(asked);
   NeedFound found;
   if (gain > 0) {
     found.knee = knee_of(asked, gain);

@@ -105,7 +105,7 @@ std::vector<Json> FieldRange::grid() const {
   if (is_listed()) return listed_;
   std::vector<Json> values = {low_value_};
   const auto add = [&](double position) {
-    Json one = value(position);
+    Json one = value(stepped(position));
     if (at(one) > at(values.back())) values.push_back(std::move(one));
   };
   if (low_ > 0 && high_ / low_ >= decade) {
@@ -120,6 +120,22 @@ std::vector<Json> FieldRange::grid() const {
     for (int i = 1; i + 1 < coarse; ++i) add(low_ + (high_ - low_) * i / (coarse - 1));
   }
   add(high_);
+  return values;
+}
+
+double FieldRange::stepped(double position) const {
+  if (steps_.empty() || position >= high_) return position;
+  const auto above = std::lower_bound(steps_.begin(), steps_.end(), position);
+  if (above == steps_.begin()) return *above;
+  if (above == steps_.end()) return steps_.back();
+  const double below = *std::prev(above);
+  return position - below < *above - position ? below : *above;
+}
+
+std::vector<Json> FieldRange::steps_between(double low, double high) const {
+  std::vector<Json> values;
+  for (const double step : steps_)
+    if (step > std::max(low, low_) && step < std::min(high, high_)) values.push_back(value(step));
   return values;
 }
 
@@ -141,6 +157,10 @@ double FieldRange::at(const Json& value) {
 
 std::optional<Json> FieldRange::between(double low, double high) const {
   if (is_listed()) return std::nullopt;
+  if (is_stepped()) {
+    const std::vector<Json> inside = steps_between(low, high);
+    return inside.empty() ? std::nullopt : std::optional(inside[inside.size() / 2]);
+  }
   constexpr double far = 4;
   const bool is_far = low > 0 && high / low > far;
   double middle = is_far ? std::sqrt(low * high) : low + (high - low) / 2;

@@ -29,6 +29,16 @@ class FieldRange {
   // Of whole ends: values between whole ones, for asking whether the field takes such, too.
   std::vector<Json> fractions() const;
   void take_fractions() { from_.kind = Amount::Kind::number; }
+  // Of a range of whole numbers only its ends and these, in growing order. `passes_over`: others
+  // would do as well.
+  void step_by(std::vector<double> steps, bool passes_over) {
+    steps_ = std::move(steps);
+    passes_over_ = passes_over;
+  }
+  bool passes_over() const { return passes_over_; }
+  bool is_stepped() const { return !steps_.empty(); }
+  // Steps between two values, which are not included.
+  std::vector<Json> steps_between(double low, double high) const;
   // In base units, as every position here.
   double low() const { return low_; }
   double high() const { return high_; }
@@ -49,6 +59,7 @@ class FieldRange {
  private:
   static constexpr double smallest_part = 0x1p-20;  // about a millionth
 
+  double stepped(double position) const;  // the nearest step
   void read_ends(const Json& from, const Json& to, const std::string& where);
   void read_list(const Json& values, const std::string& where);
 
@@ -59,6 +70,8 @@ class FieldRange {
   Json low_value_;  // as given
   Json high_value_;
   std::vector<Json> listed_;
+  std::vector<double> steps_;
+  bool passes_over_ = false;
 };
 
 }  // namespace sgdsim

@@ -9,12 +9,15 @@
 #include "sim/core/error.h"
 #include "sim/core/refusal.h"
 #include "sim/core/stopper.h"
+#include "study/beside.h"
 #include "study/layout/layout_sweep.h"
 #include "study/shipped_inputs.h"
+#include "study/step/override.h"
 #include "study/sweep/columns.h"
 #include "study/sweep/said_twice.h"
 #include "study/sweep/sweep_file.h"
 #include "study/sweep/sweep_point.h"
+#include "topologies/cluster_file.h"
 
 namespace sgdsim {
 namespace {
@@ -146,7 +149,7 @@ AskAt experiment_at(FieldRange& range, const NeedTarget& target, const NeedWords
                     Stopper& stopper) {
   ResolvedExperiment base = resolve_experiment(
       words.experiment, with_options(words.settings, words.wires), words.cluster);
-  base.options = experiment_settings_of(words.wires);
+  note_options(base, words.wires);
   const std::vector<std::string> fields = fields_in(range, words);
   std::vector<Json> ends = range.grid();
   if (!range.is_listed()) ends = {range.first(), range.last()};
@@ -200,6 +203,43 @@ LayoutWords layout_words(const NeedWords& words) {
   return layout;
 }
 
+// Whether layouts divide it well: no prime factor is above 13.
+bool is_smooth(int64_t number) {
+  for (const int64_t prime : {2, 3, 5, 7, 11, 13})
+    while (number % prime == 0) number /= prime;
+  return number == 1;
+}
+
+// A search knows the best layout of any number of GPUs, and most numbers are bad ones: 5803 GPUs do
+// worse than 5800. Those of whole machines are looked at, or of parts of one.
+void take_whole_machines(FieldRange& range, const NeedWords& words) {
+  const bool is_of_gpus = range.field() == "gpus";
+  const bool is_of_nodes = range.field() == "cluster.nodes";
+  if (range.is_listed() || !range.is_whole() || !(is_of_gpus || is_of_nodes)) return;
+  constexpr double most = 1 << 20;
+  if (range.high() > most) return;  // which is refused
+  int64_t of_machine = 1;
+  if (is_of_gpus) {
+    const Json json = cluster_json(words.cluster, words.settings);
+    of_machine = read_cluster(Value(json, place_of(words.cluster), "")).cluster.workers_per_node;
+  }
+  constexpr int64_t all_looked_at = 64;  // machines
+  std::vector<double> steps;
+  bool passes_over = false;
+  const auto last = static_cast<int64_t>(range.high());
+  for (auto count = std::max<int64_t>(1, static_cast<int64_t>(range.low())); count <= last;
+       ++count) {
+    const bool is_part = count < of_machine;
+    if (!is_part && count % of_machine != 0) continue;
+    const int64_t machines = count / of_machine;
+    if (is_part || machines <= all_looked_at || is_smooth(machines))
+      steps.push_back(static_cast<double>(count));
+    else
+      passes_over = true;
+  }
+  if (steps.size() > 1) range.step_by(std::move(steps), passes_over);
+}
+
 AskAt layout_at(FieldRange& range, const NeedTarget& target, const NeedWords& words,
                 Stopper& stopper) {
   const LayoutWords base = layout_words(words);
@@ -220,6 +260,7 @@ AskAt layout_at(FieldRange& range, const NeedTarget& target, const NeedWords& wo
       return false;
     }
   });
+  if (words.layout.layout.empty()) take_whole_machines(range, words);
   return [sweep_at, target, &stopper](const Json& value) -> NeedPoint {
     stopper.restart();
     const AnsweredPoint answered = sweep_at(value).answer(0, stopper);
@@ -309,6 +350,11 @@ NeedAnswer answer_need(const NeedWords& words, const Watch& watch) {
   answer.found = look_for(answer.range, answer.target.goal, answer.gain, ask);
   check_any(answer.range, answer.found);
   answer.warnings = (answer.found.needed ? answer.found.needed : answer.found.best)->warnings;
+  if (answer.range.passes_over())
+    answer.warnings.push_back("of " + answer.range.field() +
+                              " beyond 64 machines only numbers of machines without a prime factor "
+                              "above 13 were tried; a list, as in " +
+                              answer.range.field() + "=LOW..HIGH:STEP, tries all of its values");
   return answer;
 }
 

@@ -3,10 +3,9 @@
 
 #include <algorithm>
 
-#include "models/collective/network_defaults.h"
+#include "models/collective/nccl_box.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
-#include "study/jobs/part_of_cluster.h"
 
 namespace sgdsim {
 namespace {
@@ -24,38 +23,6 @@ constexpr std::size_t most_ends = 4;
 constexpr std::array<std::string_view, chakra_collectives> collective_names = {
     "all-reduce", "reduce",     "all-gather",     "gather",         "scatter",
     "broadcast",  "all-to-all", "reduce-scatter", "reduce-scatter", "barrier"};
-
-// Of those that become rounds of an algorithm.
-Operation operation_of(ChakraCollective collective) {
-  switch (collective) {
-    case ChakraCollective::reduce:
-      return Operation::reduce;
-    case ChakraCollective::all_gather:
-      return Operation::allgather;
-    case ChakraCollective::broadcast:
-      return Operation::broadcast;
-    case ChakraCollective::all_to_all:
-      return Operation::alltoall;
-    case ChakraCollective::reduce_scatter:
-    case ChakraCollective::reduce_scatter_block:
-      return Operation::reduce_scatter;
-    case ChakraCollective::all_reduce:
-    case ChakraCollective::gather:
-    case ChakraCollective::scatter:
-    case ChakraCollective::barrier:
-      return Operation::allreduce;
-  }
-  return Operation::allreduce;
-}
-
-// Everybody hears of everybody in ceil(log2 P) rounds of empty messages.
-Program barrier_of(int members) {
-  Phase phase;
-  phase.team = {members, 1};
-  phase.rounds = log2_up(members);
-  phase.doubles = true;
-  return Program().then(phase);
-}
 
 std::string ordinal(std::size_t index) { return "collective " + std::to_string(index + 1); }
 
@@ -216,9 +183,27 @@ void ChakraSchedule::write_collective(Writing& writing, uint32_t place,
   writing.join(last);
   const Met* met = meet(group, writing.rank, number, place);
   if (met == nullptr) return;
+  if (met->made->number) {
+    RankOperation call =
+        RankOperation::of({number_of(group), met->number, *met->made->number, number});
+    call.processor = RankWriter::exchanges;
+    const uint32_t added = writing.writer.add(call);
+    writing.writer.require(added, last);
+    last = {added};
+    return;
+  }
   const Wires wires(*question_.network, question_.alpha);
-  writing.writer.play(*met->program, question_.pays_folds ? &wires : nullptr,
+  writing.writer.play(met->made->program, question_.pays_folds ? &wires : nullptr,
                       {static_cast<int>(number), group.ranks}, met->first_tag, last);
+}
+
+uint32_t ChakraSchedule::number_of(Group& group) {
+  if (group.number) return *group.number;
+  std::vector<int> ranks(group.ranks.begin(), group.ranks.end());
+  for (uint32_t rank = 0; group.ranks.empty() && rank < schedule_.ranks(); ++rank)
+    ranks.push_back(static_cast<int>(rank));
+  group.number = schedule_.add_group(std::move(ranks));
+  return *group.number;
 }
 
 uint32_t ChakraSchedule::member_of(const Group& group, uint32_t rank, uint32_t node) const {
@@ -236,8 +221,12 @@ const ChakraSchedule::Met* ChakraSchedule::meet(Group& group, uint32_t rank, uin
   const GraphNode& node = graphs_[rank].nodes[place];
   const uint32_t index = group.reached[member]++;
   if (index == group.met.size()) {
-    Met met = {.rank = rank, .node = place, .first_tag = 0, .program = &program_of(node, group)};
-    met.first_tag = take_tags(*rounds_of(*met.program));
+    Met met = {.rank = rank,
+               .node = place,
+               .first_tag = 0,
+               .number = index,
+               .made = &made_for(node, group)};
+    if (!met.made->number) met.first_tag = take_tags(*rounds_of(met.made->program));
     group.met.push_back(met);
   }
   const Met& met = group.met[index];
@@ -283,69 +272,6 @@ uint32_t ChakraSchedule::tag_of(int64_t tag) {
   return found->second;
 }
 
-// `network`: where that of some of the ranks is kept.
-CollectiveJob ChakraSchedule::job_of(const GraphNode& node, const Group& group,
-                                     std::optional<Network>& network) {
-  const auto members = static_cast<int>(group.reached.size());
-  CollectiveJob job;
-  job.operation = operation_of(node.collective);
-  job.team = {members, 1};
-  job.share.total = Bytes(node.amount);
-  // What a rank puts in: of an all-gather its own part.
-  if (job.operation == Operation::allgather) job.share.total = Bytes(node.amount) * members;
-  std::vector<int> places(group.ranks.begin(), group.ranks.end());
-  job.network = question_.network;
-  if (!places.empty() && question_.algorithms.of(job.operation) == nullptr)
-    job.network = &network.emplace(network_at(*question_.network, places));
-  job.cost = job.network->worst_of_band();
-  job.options.alpha = question_.alpha;
-  job.options.given = {"alpha"};
-  job.on_wires = question_.on_wires;
-  if (question_.cluster == nullptr) return job;
-  for (int rank = 0; group.ranks.empty() && rank < members; ++rank) places.push_back(rank);
-  job.workers_per_node = places_per_node(places, question_.cluster->workers_per_node);
-  if (group.ranks.empty() && members == question_.cluster->network.workers())
-    job.grid = question_.cluster->grid;
-  return job;
-}
-
-const Program& ChakraSchedule::program_of(const GraphNode& node, const Group& group) {
-  const auto [found, is_new] =
-      programs_.try_emplace({node.collective, node.amount, node.group}, Program());
-  const auto members = static_cast<int>(group.reached.size());
-  if (!is_new || members == 1) return found->second;
-  if (node.collective == ChakraCollective::barrier) return found->second = barrier_of(members);
-  std::optional<Network> network;
-  const CollectiveJob job = job_of(node, group, network);
-  const auto sent_by = [&](const Algorithm& one) {
-    CollectiveJob its = job;
-    if (question_.cluster != nullptr)
-      its.options = with_network(job.options, *question_.cluster, one, false);
-    return its;
-  };
-  // Among those of rounds, by what the worst pair costs.
-  const auto time_of = [&](const Algorithm& one) {
-    const CollectiveJob its = sent_by(one);
-    const auto time = closed_form_of(one, its);
-    if (!rounds_of(schedule_of(one, its)) || !time)
-      throw InputError("--algorithm", "has no rounds to replay");
-    return time->s();
-  };
-  const Algorithm& algorithm = question_.algorithms.cheapest(job.operation, time_of);
-  try {
-    found->second = schedule_of(algorithm, sent_by(algorithm));
-  } catch (const InputError& error) {
-    throw InputError("--algorithm", error.what());
-  }
-  operations_.insert(job.operation);
-  algorithms_.insert(algorithm.name);
-  if (!rounds_of(found->second))
-    throw InputError("--algorithm", std::string(algorithm.name) +
-                                        " has blocks of pipelines or barriers; a replay has "
-                                        "rounds only");
-  return found->second;
-}
-
 std::string ChakraSchedule::what_of(const GraphNode& node) const {
   const std::string size = std::to_string(node.amount) + " B";
   switch (node.kind) {
@@ -381,7 +307,8 @@ std::string ChakraSchedule::text_of(uint32_t operation) const {
   const uint32_t rank = schedule_.rank_of(operation);
   const RankOperation& one = schedule_.operations()[operation];
   std::string text = text_of(rank, one.line);
-  if (graphs_[rank].nodes[one.line].kind == Kind::collective && one.verb != RankVerb::compute)
+  const bool is_message = one.verb == RankVerb::send || one.verb == RankVerb::receive;
+  if (graphs_[rank].nodes[one.line].kind == Kind::collective && is_message)
     text += (one.verb == RankVerb::send ? ", message to rank " : ", message of rank ") +
             std::to_string(one.peer);
   return text;
@@ -395,6 +322,11 @@ std::vector<std::string> ChakraSchedule::notes() const {
       "load or store memory without a duration: they take no time",
       "are of no type: they take no time"};
   std::vector<std::string> notes;
+  if (is_like_nccl_) {
+    notes.emplace_back(nccl_stand_in_note);
+    if (std::string note = nccl_note(*question_.cluster); !note.empty())
+      notes.push_back(std::move(note));
+  }
   if (schedule_.ranks() == 1 && !groups_.empty())
     notes.emplace_back("this is the file of one rank, whose collectives take no time");
   for (std::size_t i = 0; i < sentences.size(); ++i)

@@ -41,6 +41,7 @@ struct ChakraQuestion {
   AlphaRule alpha = AlphaRule::port;
   bool pays_folds = false;  // on a cluster
   bool on_wires = false;    // which messages share
+  bool shares = false;      // messages in progress share ports or wires
 };
 
 class ChakraSchedule {
@@ -57,18 +58,27 @@ class ChakraSchedule {
   // Of its collectives; and the names of the algorithms that make them.
   const std::set<Operation>& operations() const { return operations_; }
   const std::set<std::string_view>& algorithms() const { return algorithms_; }
+  // Whether some stand for what NCCL's model chooses.
+  bool is_like_nccl() const { return is_like_nccl_; }
   // The node of an operation, for people.
   std::string text_of(uint32_t operation) const;
 
  private:
+  struct Made {
+    Program program;
+    // Of the schedule, where it is no list of rounds: ranks call it.
+    std::optional<uint32_t> number = {};
+  };
   struct Met {  // a collective that some of its ranks have reached
     uint32_t rank = 0;
     uint32_t node = 0;
     uint32_t first_tag = 0;
-    const Program* program = nullptr;
+    uint32_t number = 0;  // among those of its group
+    const Made* made = nullptr;
   };
   struct Group {
     std::string name;
+    std::optional<uint32_t> number = {};     // of the schedule, where it has calls
     std::vector<uint32_t> ranks;             // empty: all
     std::map<uint32_t, uint32_t> member_of;  // of a rank, unless it is all
     std::vector<Met> met;
@@ -87,7 +97,11 @@ class ChakraSchedule {
   void complain(const std::string& sentence);
   uint32_t tag_of(int64_t tag);
   uint32_t take_tags(uint32_t count);
-  const Program& program_of(const GraphNode& node, const Group& group);
+  const Made& made_for(const GraphNode& node, const Group& group);
+  // Which may set options of the job.
+  const Algorithm& algorithm_for(CollectiveJob& job) const;
+  CollectiveJob sent_by(const Algorithm& algorithm, CollectiveJob job) const;
+  uint32_t number_of(Group& group);
   CollectiveJob job_of(const GraphNode& node, const Group& group, std::optional<Network>& network);
   std::string text_of(uint32_t rank, uint32_t node) const;
   std::string what_of(const GraphNode& node) const;
@@ -100,12 +114,13 @@ class ChakraSchedule {
   std::map<int64_t, uint32_t> tags_;  // of sends and receives
   uint32_t next_tag_ = 0;
   // Of a collective, its bytes and its group.
-  std::map<std::tuple<ChakraCollective, int64_t, uint32_t>, Program> programs_;
+  std::map<std::tuple<ChakraCollective, int64_t, uint32_t>, Made> programs_;
   std::vector<std::string> problems_;
   uint64_t more_problems_ = 0;
   ChakraOddities oddities_{};
   std::set<Operation> operations_;
   std::set<std::string_view> algorithms_;
+  bool is_like_nccl_ = false;
 };
 
 }  // namespace sgdsim

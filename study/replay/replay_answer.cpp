@@ -24,6 +24,8 @@
 namespace sgdsim {
 namespace {
 
+constexpr std::size_t busiest_shown = 10;
+
 // LogGOPS writes bare numbers; they are nanoseconds.
 bool is_bare(const std::string& text) {
   double value = 0;
@@ -111,7 +113,10 @@ std::string counted(uint64_t count, const std::string& what) {
 // An algorithm that was chosen, and has no operation of the collectives that there are.
 void check_used(const ChakraSchedule& schedule, const std::vector<std::string>& algorithms) {
   for (const std::string& text : algorithms) {
-    if (text == "auto" || text.find('=') != std::string::npos) continue;
+    if (text == "nccl" && !schedule.operations().empty() && !schedule.is_like_nccl())
+      throw InputError("--algorithm",
+                       "nccl has none of the operations of these collectives; leave it out");
+    if (text == "auto" || text == "nccl" || text.find('=') != std::string::npos) continue;
     if (schedule.operations().empty() || schedule.algorithms().contains(text)) continue;
     std::string there;
     for (const Operation operation : schedule.operations())
@@ -281,7 +286,7 @@ Fields replay_fields(ReplayWords& words) {
              Field("algorithm", words.algorithms,
                    "Chakra: algorithm of the collectives (default: ring where it has the "
                    "operation), or of one operation: alltoall=direct; auto: for every size the one "
-                   "that takes least")
+                   "that takes least; nccl: what NCCL's model chooses")
                  .option("-a,--algorithm"),
              {"groups", words.groups,
               "Chakra: JSON file with the ranks of each group (default: all ranks)"},
@@ -340,6 +345,7 @@ ReplayAnswer answer_replay(const ReplayWords& words, bool records, const Watch& 
     chakra.network = cluster ? &cluster->network : &by_parameters;
     chakra.alpha = question.alpha;
     chakra.on_wires = question.resources != nullptr;
+    chakra.shares = question.shares_ports || chakra.on_wires;
     answer.chakra.emplace(chakra);
     answer.notes = answer.chakra->notes();
     check_used(*answer.chakra, words.algorithms);
@@ -352,6 +358,10 @@ ReplayAnswer answer_replay(const ReplayWords& words, bool records, const Watch& 
   Stopper stopper(watch, limits_of(words.limits));
   question.stopper = &stopper;
   answer.played = play(question);
+  if (wires.wires)
+    answer.wires =
+        use_of(*wires.wires, answer.played->carried_B, answer.played->until - Time(), busiest_shown,
+               raised_by(question.meanwhile.changes, answer.played->until));
   note_unequal(answer);
   if (const std::string lost = delivered_warning(answer.played->least_delivered); !lost.empty())
     answer.warnings.push_back(lost);
@@ -370,26 +380,28 @@ Fields replayed_fields(const ReplayAnswer& answer, const RankSchedule& schedule,
   for (const Time end : played.ends) ends_ps.push_back(end.ps());
   std::vector<std::string> warnings = answer.notes;
   warnings.insert(warnings.end(), answer.warnings.begin(), answer.warnings.end());
-  return {
-      answer_kind("sgdsim/replay/1"),
-      {"schedule", answer.name,
-       "the file that was simulated; of several files the first one, and how many more"},
-      Field("ranks", schedule.ranks(), "how many ranks it has").at_least(1),
-      {"fidelity", answer.fidelity, "at which level it was simulated"},
-      transport_taken_field(answer.transport),
-      {"complete", answer.problem.empty(),
-       "whether all operations have ended and all messages were received: false if the schedule is "
-       "stuck, or was stopped by a limit"},
-      {"makespan_ps", last_of(played).ps(), "the end of the last rank, in picoseconds"},
-      {"end_ps", std::move(ends_ps), "the end of the last operation of each rank, in picoseconds"},
-      {"operations", schedule.operations().size(), "how many the schedule has"},
-      {"operations_done", played.operations, "how many of them have ended"},
-      {"messages", played.messages, "how many have been sent"},
-      {"wire_B", played.wire_B, "their bytes together"},
-      {"events", played.events, "how many events were simulated"},
-      Field("warnings", std::move(warnings),
-            "what one should know of how the schedule is simulated")
-          .if_any()};
+  return Fields{answer_kind("sgdsim/replay/1"),
+                {"schedule", answer.name,
+                 "the file that was simulated; of several files the first one, and how many more"},
+                Field("ranks", schedule.ranks(), "how many ranks it has").at_least(1),
+                {"fidelity", answer.fidelity, "at which level it was simulated"},
+                transport_taken_field(answer.transport),
+                {"complete", answer.problem.empty(),
+                 "whether all operations have ended and all messages were received: false if the "
+                 "schedule is "
+                 "stuck, or was stopped by a limit"},
+                {"makespan_ps", last_of(played).ps(), "the end of the last rank, in picoseconds"},
+                {"end_ps", std::move(ends_ps),
+                 "the end of the last operation of each rank, in picoseconds"},
+                {"operations", schedule.operations().size(), "how many the schedule has"},
+                {"operations_done", played.operations, "how many of them have ended"},
+                {"messages", played.messages, "how many have been sent"},
+                {"wire_B", played.wire_B, "their bytes together"},
+                {"events", played.events, "how many events were simulated"}} +
+         use_fields_if_any(answer.wires.kinds.empty() ? nullptr : &answer.wires) +
+         Fields{Field("warnings", std::move(warnings),
+                      "what one should know of how the schedule is simulated")
+                    .if_any()};
 }
 
 }  // namespace
@@ -416,6 +428,9 @@ void print(std::ostream& out, const ReplayAnswer& answer) {
       << short_duration(last->us(), 6) << "  (rank " << last - played.ends.begin() << ")\n"
       << "first end    " << short_duration(first->us(), 6) << "  (rank "
       << first - played.ends.begin() << ")\n";
+  if (answer.wires.busiest.empty()) return;
+  out << '\n';
+  print_use(out, answer.wires);
 }
 
 Answer answer_replay(const Value& question, const Watch& watch) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/collective/simulate.h"
+#include "sim/net/link_use.h"
 #include "sim/play/replay.h"
 #include "study/answer.h"
 #include "study/replay/chakra_schedule.h"
@@ -22,6 +23,7 @@ struct ReplayAnswer {
   std::optional<RankSchedule> goal;
   std::optional<ChakraSchedule> chakra;
   std::optional<Replayed> played;  // nothing: it cannot be played
+  WireUse wires;                   // where messages share them
   std::vector<std::string> notes;
   std::vector<std::string> warnings;
   std::string problem;  // why it was not played, or not to its end; empty: it was

@@ -12,6 +12,7 @@
 #include "sim/core/error.h"
 #include "sim/core/refusal.h"
 #include "study/collective/nccl_answer.h"
+#include "study/collective/option_words.h"
 #include "topologies/wiring.h"
 
 namespace sgdsim {
@@ -102,6 +103,16 @@ MessageCost cost_of(const CollectiveField& field, const Algorithm& algorithm,
   return MessageCost::of_algorithm(algorithm, job);
 }
 
+// Of messages of any size that chunks divide: of one byte some members have nothing.
+bool has_formula(const Algorithm& algorithm, CollectiveJob job) {
+  constexpr int64_t of_member = 1 << 20;
+  for (const int64_t size_B : {int64_t{1}, of_member * job.size()}) {
+    job.share.total = Bytes(size_B);
+    if (closed_form_of(algorithm, job)) return true;
+  }
+  return false;
+}
+
 // All that fit the cluster and have a closed form that a schedule reaches, by which they are
 // compared.
 MessageCost cheapest_of(const CollectiveField& field, const Cluster& cluster, Operation operation) {
@@ -111,7 +122,7 @@ MessageCost cheapest_of(const CollectiveField& field, const Cluster& cluster, Op
     if (!algorithm->closed_form_note.empty()) continue;
     try {
       MessageCost cost = cost_of(field, *algorithm, cluster, operation);
-      if (closed_form_of(*algorithm, cost.job()))
+      if (has_formula(*algorithm, cost.job()))
         costs.push_back(std::move(cost));
       else
         why_not = no_formula("", std::string(algorithm->name)).what();
@@ -123,34 +134,43 @@ MessageCost cheapest_of(const CollectiveField& field, const Cluster& cluster, Op
   return MessageCost::cheapest(std::move(costs));
 }
 
-// What nccl_stand_in() may choose.
-constexpr std::array<std::string_view, 3> nccl_stand_ins{"ring", "double_binary_tree", "lp"};
+// What nccl_stand_in() may choose; the last one twice, with trees between nodes, too.
+constexpr std::array<std::string_view, 5> nccl_stand_ins{"ring", "double_binary_tree", "lp",
+                                                         "hierarchical", "hierarchical"};
 
-MessageCost::StandIn stand_in_of(NcclAlgorithm choice, Operation operation) {
-  constexpr std::array<const char*, 5> names{"tree", "ring", "NVLS", "NVLSTree", "PAT"};
-  const auto place = std::find(nccl_stand_ins.begin(), nccl_stand_ins.end(),
-                               nccl_stand_in(choice, operation).name);
-  return {static_cast<std::size_t>(place - nccl_stand_ins.begin()),
+MessageCost::StandIn stand_in_of(NcclAlgorithm choice, Operation operation, bool has_rails) {
+  constexpr std::array<const char*, nccl_algorithm_names.size()> names{
+      "tree", "ring", "CollnetDirect", "CollnetChain", "NVLS", "NVLSTree", "PAT"};
+  const NcclStandIn one = nccl_stand_in(choice, operation, has_rails);
+  const auto place = std::find(nccl_stand_ins.begin(), nccl_stand_ins.end(), one.algorithm->name);
+  const std::size_t with_trees = one.has_trees_across ? 1 : 0;
+  return {static_cast<std::size_t>(place - nccl_stand_ins.begin()) + with_trees,
           names[static_cast<std::size_t>(choice)]};
 }
 
 MessageCost nccl_cost(const CollectiveField& field, const Cluster& cluster, Operation operation) {
   MessageCost::StandIns stand_ins;
-  for (const std::string_view name : nccl_stand_ins) {
-    const Algorithm& algorithm = algorithm_named(std::string(name), "");
-    // One that lacks the operation is never chosen for it.
-    stand_ins.algorithms.push_back(algorithm.offers(operation)
-                                       ? cost_of(field, algorithm, cluster, operation)
-                                       : MessageCost());
+  const bool rails = has_rails(cluster);
+  CollectiveField with_trees = field;
+  set_option(with_trees.options, option_key(trees_across), option_value(trees_across), "");
+  for (std::size_t i = 0; i < nccl_stand_ins.size(); ++i) {
+    const Algorithm& algorithm = algorithm_named(std::string(nccl_stand_ins[i]), "");
+    const bool is_last = i + 1 == nccl_stand_ins.size();
+    // One that lacks the operation, or needs rails, is never chosen otherwise.
+    const bool fits = algorithm.offers(operation) && (rails || algorithm.name != "hierarchical") &&
+                      (!is_last || operation == Operation::allreduce);
+    stand_ins.algorithms.push_back(
+        fits ? cost_of(is_last ? with_trees : field, algorithm, cluster, operation)
+             : MessageCost());
   }
   if (cluster.network.workers() == 1) {
-    stand_ins.choose = [=](Bytes) { return stand_in_of(NcclAlgorithm::ring, operation); };
+    stand_ins.choose = [=](Bytes) { return stand_in_of(NcclAlgorithm::ring, operation, rails); };
     return MessageCost::of_formula([](Bytes) { return Duration(); }, std::move(stand_ins));
   }
   const NcclMachine machine = nccl_machine_of(cluster, *field.nccl);
   nccl_tuning(machine, operation, Bytes(1));  // does NCCL have it?
   stand_ins.choose = [=](Bytes size) {
-    return stand_in_of(nccl_tuning(machine, operation, size).choice().algorithm, operation);
+    return stand_in_of(nccl_tuning(machine, operation, size).choice().algorithm, operation, rails);
   };
   return MessageCost::of_formula(
       [=, launch = field.launch](Bytes size) {

@@ -15,6 +15,7 @@
 #include "study/step/override.h"
 #include "study/step/part_names.h"
 #include "study/transport_choice.h"
+#include "traces/trace_edit.h"
 #include "traces/trace_file.h"
 
 namespace sgdsim {
@@ -140,7 +141,9 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
   if (unchanged.trace)
     experiment.trace = std::move(before.trace);
   else
-    experiment.trace = read_trace(part_of(root, resolved.json, "trace", resolved.trace_file));
+    experiment.trace =
+        accumulated(read_trace(part_of(root, resolved.json, "trace", resolved.trace_file)),
+                    given.accumulation.value_or(1));
   if (unchanged.cluster)
     experiment.cluster = std::move(before.cluster);
   else

@@ -13,6 +13,7 @@ namespace {
 
 constexpr char experiment_schema[] = "sgdsim/experiment/1";
 constexpr int most_iterations = 10'000'000;
+constexpr int64_t most_accumulated = 1 << 16;
 
 Json scale_schema(double most) {
   return {{"type", "number"}, {"minimum", 1e-6}, {"maximum", most}};
@@ -100,6 +101,11 @@ Fields fields_of(ExperimentFields& o) {
              Field("warm_up", o.warm_up, "iterations before them")
                  .from(0, most_iterations)
                  .otherwise("2, or what the synchronization needs to reach its steady state"),
+             Field("accumulation", o.accumulation,
+                   "micro-batches of a step, each of the trace's batch, of which only the last one "
+                   "exchanges gradients, as with no_sync of PyTorch's DDP")
+                 .from(1, most_accumulated)
+                 .otherwise("1"),
              Field("seed", o.seed, "seed of all random draws").from(0, int64_t{1} << 62),
              Field("channels", o.channels,
                    "messages of a worker that may be in flight, which share the ports")

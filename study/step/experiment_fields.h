@@ -38,6 +38,7 @@ struct ExperimentFields {
   std::optional<Value> transport, traffic, workers;
   Fidelity fidelity = Fidelity::message;
   std::optional<int> iterations, warm_up, channels;
+  std::optional<int64_t> accumulation;
   uint64_t seed = 1;
   std::optional<double> interference = {};
   std::optional<Duration> alone;

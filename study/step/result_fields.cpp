@@ -149,7 +149,7 @@ constexpr auto summary_rows =
              "warm-up "
              "included",
              schema_of_record<Spread>, nullptr},
-            {"packets", "fidelity packet: what became of packets, warm-up included",
+            {"packets", "fidelity packet: what became of packets, warm-up and what follows the last iteration included",
              schema_of_counts, nullptr},
             {"convergence.iterations", "iterations to the target at this quality", of_numbers,
              [](const Summary& s) {

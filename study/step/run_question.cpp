@@ -41,9 +41,8 @@ std::vector<std::string> settings_of(const RunWords& words) {
 ResolvedExperiment resolved_of(const RunWords& words) {
   ResolvedExperiment resolved =
       resolve_experiment(words.experiment, settings_of(words), words.cluster);
-  check_effect(words.wires, resolved.json.value("fidelity", Json()));
+  note_options(resolved, words.wires);
   resolved.inputs.push_back(words.wires.traffic);
-  resolved.options = experiment_settings_of(words.wires);
   return resolved;
 }
 

@@ -173,6 +173,11 @@ std::string timeline_json(const std::string& id, const std::vector<TimelineOfJob
   TraceEvents events("jobs", id);
   int first = 0;
   for (const TimelineOfJob& job : jobs) {
+    if (job.ranks != nullptr) {
+      add_slices(events, *job.ranks, job.name + ": ", first);
+      first += static_cast<int>(job.ranks->ranks);
+      continue;
+    }
     Writer(events, job, job.name + ": ", first).write(*job.timeline);
     first += job.experiment->cluster.network.workers();
   }

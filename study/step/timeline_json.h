@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/play/timeline.h"
+#include "study/rank_slices.h"
 #include "study/step/experiment.h"
 
 namespace sgdsim {
@@ -17,7 +18,8 @@ struct TimelineOfJob {
   std::string name;
   const Experiment* experiment = nullptr;
   const Timeline* timeline = nullptr;
-  Duration start;  // of the job
+  Duration start;                     // of the job
+  const RankSlices* ranks = nullptr;  // of what is no experiment; their times are of all jobs
 };
 std::string timeline_json(const std::string& id, const std::vector<TimelineOfJob>& jobs);
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "models/collective/nccl_box.h"
+#include "models/collective/network_defaults.h"
 #include "models/collective/registry.h"
 #include "models/collective/simulate.h"
 #include "sim/core/decimal.h"
@@ -46,9 +48,9 @@ void add_stand_ins(const Experiment& experiment, const StepResult& result,
                         std::string(name_of(experiment.fidelity)) +
                         " the algorithms that it chooses are simulated: " + text;
   const int cards = experiment.cluster.cards_per_node();
-  if (experiment.cluster.workers_per_node > 1 && cards > 1)
+  if (experiment.cluster.workers_per_node > 1 && cards > 1 && !has_rails(experiment.cluster))
     warning += "; each takes one way through a node, where NCCL has channels for all " +
-               std::to_string(cards) + " network cards: collective hierarchical uses them all";
+               std::to_string(cards) + " network cards";
   warnings.push_back(std::move(warning));
 }
 
@@ -73,6 +75,29 @@ void add_shared_cards(const Experiment& experiment, std::vector<std::string>& wa
                      std::to_string(cluster.cards_per_node()) +
                      (cluster.cards_per_node() == 1 ? " network card" : " network cards") +
                      ": pushes and pulls take longer; --fidelity flow counts that");
+}
+
+// Of servers the time of one message behind one of its like is known; a small one beside large ones
+// makes workers come otherwise.
+void add_unlike_to_servers(const Experiment& experiment, const StepResult& result,
+                           std::vector<std::string>& warnings) {
+  constexpr int64_t alike = 4;
+  const ParameterServers* servers = experiment.cost.servers();
+  const std::vector<MessageRecord>& sent = result.messages;
+  if (servers == nullptr || servers->barrier || is_on_wires(experiment.fidelity) || sent.size() < 2)
+    return;
+  const bool is_formula = experiment.fidelity == Fidelity::closed_form;
+  if (!is_formula && !starts_in_flight(experiment.cluster.kind)) return;
+  const auto [least, most] = std::minmax_element(
+      sent.begin(), sent.end(),
+      [](const MessageRecord& a, const MessageRecord& b) { return a.size < b.size; });
+  if (most->size.count() <= alike * least->size.count()) return;
+  warnings.push_back(
+      "messages to the servers differ in size, where the times of messages alike are known: such "
+      "steps were up to a quarter shorter and a third longer than packets; " +
+      std::string(is_formula && !starts_in_flight(experiment.cluster.kind)
+                      ? "--fidelity message counts it"
+                      : "--fidelity flow or packet counts it"));
 }
 
 // Formulas that no program reaches, or that know less than messages do.
@@ -122,6 +147,10 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
   add_priced(experiment, result, warnings);
   add_shared_cards(experiment, warnings);
   add_notes_of_formula(experiment, warnings);
+  add_unlike_to_servers(experiment, result, warnings);
+  if (experiment.collective == "nccl")
+    if (std::string note = nccl_note(experiment.cluster); !note.empty())
+      warnings.push_back(std::move(note));
   add_extrapolations(experiment, result, warnings);
   if (result.mean.overlapped > Duration())
     if (const std::optional<double> factor = experiment.unsaid_interference())

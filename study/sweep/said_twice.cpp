@@ -116,4 +116,13 @@ void check_settings(const Sweep& sweep, const std::vector<std::string>& settings
   }
 }
 
+void note_options(Sweep& sweep, const WireWords& words) {
+  const bool is_fidelity_varied =
+      std::any_of(sweep.axes.begin(), sweep.axes.end(), [&](const Axis& axis) {
+        const std::vector<std::string> fields = fields_of(sweep, axis.field());
+        return std::find(fields.begin(), fields.end(), "fidelity") != fields.end();
+      });
+  note_options(sweep.base, words, is_fidelity_varied);
+}
+
 }  // namespace sgdsim

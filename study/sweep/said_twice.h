@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "study/sweep/sweep_file.h"
+#include "study/wire_words.h"
 
 namespace sgdsim {
 
@@ -18,5 +19,8 @@ void check_apart(const Sweep& sweep);
 // within goes; so does the field of an axis itself, where what stands is a point of its own.
 void check_settings(const Sweep& sweep, const std::vector<std::string>& settings,
                     bool has_what_stands = false);
+
+// What options set in all points. InputError where one has no effect in any.
+void note_options(Sweep& sweep, const WireWords& words);
 
 }  // namespace sgdsim

@@ -132,9 +132,9 @@ void PointReader::put_in_place(State& state, const Part& part, const Choice& cho
   }
   state.choices[part.field] = std::move(chosen);
   Unchanged& unchanged = state.unchanged;
-  unchanged.trace = unchanged.trace && part.field != "trace";
+  unchanged.trace = unchanged.trace && part.field != "trace" && part.field != "accumulation";
   unchanged.cluster = unchanged.cluster && part.field != "cluster";
-  for (const char* field : {"trace", "cluster", "collective", "compression"})
+  for (const char* field : {"trace", "accumulation", "cluster", "collective", "compression"})
     unchanged.exchange = unchanged.exchange && part.field != field;
 }
 

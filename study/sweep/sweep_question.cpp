@@ -1,6 +1,7 @@
 // From words to points.
 #include "study/sweep/sweep_question.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <exception>
@@ -231,7 +232,7 @@ Fields sweep_question_fields(SweepQuestionWords& words) {
 
 Sweep sweep_of(const SweepQuestionWords& words) {
   Sweep sweep = read_sweep(words.sweep, words_of(words));
-  sweep.base.options = experiment_settings_of(words.wires);
+  note_options(sweep, words.wires);
   check_settings(sweep, words.settings);
   return sweep;
 }
@@ -332,7 +333,7 @@ Sweep sweep_of(const TuneWords& asked) {
     words.axes = usual_axes(resolve_experiment(asked.file, words.settings, asked.cluster).json);
   Sweep sweep = read_sweep(asked.file, words);
   check_settings(sweep, asked.settings, true);
-  sweep.base.options = experiment_settings_of(asked.wires);
+  note_options(sweep, asked.wires);
   return sweep;
 }
 

@@ -35,6 +35,16 @@ std::pair<double, double> around(const std::vector<Timed>& sorted, double percen
   return {sorted[i].ps, sorted[is_just ? i + 1 : i].ps};
 }
 
+// How many of the first times are of compiling, connecting and filling caches: at most one, or a
+// tenth of all.
+std::size_t warm_up_of(const std::vector<Timed>& all, double median_ps) {
+  constexpr double much_longer = 1.5;
+  const std::size_t most = all.size() < 3 ? 0 : std::max<std::size_t>(1, all.size() / 10);
+  std::size_t count = 0;
+  while (count < most && all[count].ps > much_longer * median_ps) ++count;
+  return count;
+}
+
 // None if all take the same.
 std::optional<double> autocorrelation_of(const std::vector<Timed>& all) {
   double sum = 0;
@@ -61,23 +71,30 @@ int64_t steps_of(const StepRun& run) {
 
 StepSummary summary_of(const StepRun& run) {
   assert(!run.steps.empty());
-  std::vector<Timed> all = timed_of(run);
+  const std::vector<Timed> all = timed_of(run);
+  std::vector<Timed> sorted = all;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Timed& a, const Timed& b) { return a.ps < b.ps; });
+  const auto [middle, next] = around(sorted, 50);
+  StepSummary summary;
+  summary.median = Duration::nearest_ps((middle + next) / 2);
+  summary.p95 = Duration::nearest_ps(around(sorted, 95).first);
+  summary.autocorrelation = autocorrelation_of(all);
+  const std::size_t warm_up = warm_up_of(all, (middle + next) / 2);
   double steps = 0;
   double sum = 0;
-  for (const Timed& one : all) {
-    steps += one.steps;
-    sum += one.steps * one.ps;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i < warm_up) {
+      summary.warm_up += static_cast<int64_t>(all[i].steps);
+      continue;
+    }
+    steps += all[i].steps;
+    sum += all[i].steps * all[i].ps;
   }
   const double mean = sum / steps;
-  StepSummary summary;
-  summary.autocorrelation = autocorrelation_of(all);
   summary.mean = Duration::nearest_ps(mean);
   if (run.global_batch)
     summary.samples_per_s = static_cast<double>(*run.global_batch) / mean * 1e12;
-  std::sort(all.begin(), all.end(), [](const Timed& a, const Timed& b) { return a.ps < b.ps; });
-  const auto [middle, next] = around(all, 50);
-  summary.median = Duration::nearest_ps((middle + next) / 2);
-  summary.p95 = Duration::nearest_ps(around(all, 95).first);
   return summary;
 }
 

@@ -38,8 +38,9 @@ int64_t steps_of(const StepRun& run);  // how many its times stand for
 // What the steps of a run come to.
 struct StepSummary {
   Duration median;
-  Duration p95;  // the least that 95 % of the steps do not exceed
-  Duration mean;
+  Duration p95;         // the least that 95 % of the steps do not exceed
+  Duration mean;        // without those that warm up
+  int64_t warm_up = 0;  // steps: the first ones, where they take much longer than the median
   std::optional<double> autocorrelation;  // of neighbours; none if all steps take the same
   std::optional<double> samples_per_s;    // batch over mean
 };

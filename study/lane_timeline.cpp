@@ -1,5 +1,5 @@
 // The first lane that is free.
-#include "app/lane_timeline.h"
+#include "study/lane_timeline.h"
 
 namespace sgdsim {
 
@@ -11,7 +11,7 @@ int LaneTimeline::lane_of(int rank, std::size_t kind, Time start, Time end) {
   if (lane == free_from.size()) {
     free_from.emplace_back();
     const std::string number = lane == 0 ? "" : " " + std::to_string(lane + 1);
-    events_.name_thread({rank, thread}, kinds_[kind] + number);
+    events_.name_thread({first_ + rank, thread}, kinds_[kind] + number);
   }
   free_from[lane] = end;
   return thread;
@@ -21,9 +21,9 @@ void LaneTimeline::add(int rank, std::size_t kind, Time start, Time end, const s
                        const std::string& category, const Json& arguments,
                        const std::string& note) {
   if (named_.insert(rank).second)
-    events_.name_process(rank, rank_ + " " + std::to_string(rank) + note);
+    events_.name_process(first_ + rank, rank_ + " " + std::to_string(rank) + note);
   const int thread = lane_of(rank, kind, start, end);
-  events_.slice({rank, thread}, start, end, name, category, arguments);
+  events_.slice({first_ + rank, thread}, start, end, name, category, arguments);
 }
 
 }  // namespace sgdsim

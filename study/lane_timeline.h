@@ -13,24 +13,23 @@ namespace sgdsim {
 
 class LaneTimeline {
  public:
-  // `command` and `id` as of TraceEvents; `rank`: what processes are called; `kinds`: what their
+  // `rank`: what processes are called, whose numbers begin with `first`; `kinds`: what their
   // threads are called.
-  LaneTimeline(const std::string& command, const std::string& id, std::string rank,
-               std::vector<std::string> kinds)
-      : events_(command, id), rank_(std::move(rank)), kinds_(std::move(kinds)) {}
+  LaneTimeline(TraceEvents& events, std::string rank, std::vector<std::string> kinds, int first = 0)
+      : events_(events), rank_(std::move(rank)), kinds_(std::move(kinds)), first_(first) {}
 
   // `note`: stands behind the name of the process. Slices of one kind in the order of their starts.
   void add(int rank, std::size_t kind, Time start, Time end, const std::string& name,
            const std::string& category, const Json& arguments = Json::object(),
            const std::string& note = "");
-  std::string finish() { return events_.finish(); }
 
  private:
   int lane_of(int rank, std::size_t kind, Time start, Time end);
 
-  TraceEvents events_;
+  TraceEvents& events_;
   std::string rank_;
   std::vector<std::string> kinds_;
+  int first_;
   std::set<int> named_;
   std::map<std::pair<int, std::size_t>, std::vector<Time>> free_from_;  // of each lane
 };
