@@ -81,7 +81,7 @@ Fields fields_of(Experts& o) {
           .from(0, most_width),
       Field("shared_gate", o.shared_gate, "each token has a factor for them; false if not given"),
       Field("first_dense", o.first_dense,
-            "so many layers at the start have no experts; 0 if not given")
+            "how many layers at the start have no experts; 0 if not given")
           .from(0, most_model_layers),
       Field("empty", o.empty,
             "choices of the router behind which there is no expert; per_token is the mean number "
@@ -174,7 +174,7 @@ Fields fields_of(ModelFields& o) {
       Field("indexer", model.indexer,
             "sparse attention: an indexer scores all earlier positions, and layers of full "
             "attention attend to the best"),
-      Field("window", model.window, "layers of the kind window attend to so many positions"),
+      Field("window", model.window, "how many positions layers of the kind window attend to"),
       Field("linear", model.linear,
             "layers of the kind linear keep a state of fixed size in place of all keys and values"),
       Field("pattern", o.pattern, "kinds of layers; each list repeats over the layers"),

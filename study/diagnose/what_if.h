@@ -10,7 +10,8 @@
 namespace sgdsim {
 
 inline constexpr char what_if_says[] =
-    "the step if parts of it took so many times as long, as sends=0.5,computing=0.9; parts: "
+    "the step if parts of it took longer or shorter, by factors, as sends=0.5,computing=0.9; "
+    "parts: "
     "forward, backward, optimizer, collection, sends, replicas, embedding, clipping; computing and "
     "exchanges are several of them; dp=16: with 16 replicas";
 

@@ -192,7 +192,7 @@ Fields fields_of(const Fitted& one) {
                    "time to fold a byte, if it was given and not fitted")
                  .at_least(0),
              Field("rendezvous_B", one.rendezvous_B,
-                   "messages of so many bytes or more wait for an answer: they pay alpha three "
+                   "messages of this many bytes or more wait for an answer: they pay alpha three "
                    "times")
                  .at_least(0),
              Field("given_start_us", if_given(one.given_start_ps / 1e6),

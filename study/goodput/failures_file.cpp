@@ -231,7 +231,7 @@ Fields fields_of(Degraded& o) {
       Field("bandwidth", o.bandwidth,
             "with `link` or `vertex`: the part of it that is left; 0: it is gone")
           .from(0, 1),
-      Field("replicas_away", o.replicas_away, "of a layout: so many replicas fewer")
+      Field("replicas_away", o.replicas_away, "how many replicas fewer a layout has")
           .from(1, 1'000'000),
       Field("set", o.set, "fields of the experiment, as cluster.nodes=15").filled("setting")}
       .exactly_one({"gpu", "link", "vertex", "replicas_away", "set"},

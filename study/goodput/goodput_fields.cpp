@@ -160,7 +160,7 @@ Fields fields_of(const GoodputQuestion& o) {
 }
 
 Fields fields_of(const SparesAnswer& o) {
-  return {{"nodes", o.spares, "so many, for the risk"},
+  return {{"nodes", o.spares, "how many, for the risk"},
           {"risk", o.risk, "that more are down"},
           {"mean_down_nodes", o.mean_down, "on average"}};
 }
@@ -173,7 +173,7 @@ Fields fields_of(const FormulaAnswer& o) {
 
 Fields fields_of(const Lever& o) {
   return {{"field", o.field, "of the question"},
-          {"elasticity", o.elasticity, "1 % more of it makes the time so many % longer"},
+          {"elasticity", o.elasticity, "by how many % 1 % more of it makes the time longer"},
           {"standard_error", o.error, "of that; 0 where a formula says it"}};
 }
 

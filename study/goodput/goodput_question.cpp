@@ -141,7 +141,7 @@ Fields machine_fields(QuestionFields& o) {
           Field("failures", o.failures,
                 "a name of `sgdsim list failures`, a file, or the causes themselves")
               .like(schema_of_failures_or_name),
-          Field("rate_factor", o.rate_factor, "all rates are so many times as high").from(0, 1e6)};
+          Field("rate_factor", o.rate_factor, "factor on all rates").from(0, 1e6)};
 }
 
 Fields policy_fields(QuestionFields& o) {

@@ -118,7 +118,7 @@ Fields fields_of(CopyFields& o) {
 
 Fields fields_of(StoreFields& o) {
   return {
-      Field("every", o.every, "every so many saves").needed().from(1, goodput::most_steps),
+      Field("every", o.every, "after how many saves").needed().from(1, goodput::most_steps),
       Field("stall", o.stall, "for how much longer such a save stops the job").needed(),
       Field("durable", o.durable, "until it is in the store").otherwise("0 s"),
       Field("restart", o.restart, "how much longer a restart from there takes").otherwise("0 s")};
@@ -135,7 +135,7 @@ Fields fields_of(SaveFields& o) {
       Field("durable", o.durable,
             "how long it takes then until the save is safe, unless it is synchronous")
           .otherwise("0 s"),
-      Field("keep", o.keep, "so many saves are kept, for corruption that is detected late")
+      Field("keep", o.keep, "how many saves are kept, for corruption that is detected late")
           .from(1, goodput::most_steps)
           .otherwise("as many as it takes"),
       Field("copies", o.copies, "with `store`: nodes that hold copies of each other's memory")
@@ -144,7 +144,7 @@ Fields fields_of(SaveFields& o) {
       {"copies_in_leaf", o.copies_in_leaf,
        "whether such nodes are neighbours, which a failure of their leaf switch takes along "
        "together; if not, they are anywhere"},
-      {"store", o.store, "saves are in memory, and every so many of them go to a store"}}
+      {"store", o.store, "saves are in memory, and some of them go to a store"}}
       .at_most_one({"interval", "every_steps"}, "give `interval` or `every_steps`, not both");
 }
 

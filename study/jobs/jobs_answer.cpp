@@ -205,7 +205,7 @@ Fields jobs_fields(JobsWords& words) {
               "simulate each two of the jobs alone, without traffic of others: how much each slows "
               "down each other one"},
              Field("placements", words.placements,
-                   "try so many placements of all jobs whose workers the file does not name, and "
+                   "try this many placements of all jobs whose workers the file does not name, and "
                    "answer for the one with the least slow-down: words, combinations of words, and "
                    "whole nodes by chance, which --seed draws")
                  .from(1, most_placements),

@@ -132,7 +132,7 @@ Fields fields_of(const ToldBatchFit& told) {
           .at_least(0),
       Field("least_iterations_high", told.least.high, "its other end").or_null(),
       Field("critical_batch", told.law.critical_batch,
-            "B_crit, samples: with so many the iterations are twice the least")
+            "B_crit, samples: with them the iterations are twice the least")
           .at_least(0),
       Field("critical_batch_low", told.critical.low, "interval of 95 %, by Fieller's theorem")
           .at_least(0),

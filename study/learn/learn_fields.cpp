@@ -127,7 +127,7 @@ struct ToldCurvePoint {
   std::optional<double> accuracy = {};
 };
 Fields fields_of(const ToldCurvePoint& o) {
-  return {Field("iteration", o.iteration, "after so many").at_least(0),
+  return {Field("iteration", o.iteration, "after how many").at_least(0),
           Field("time_us", o.time_us, "simulated, from the start").at_least(0),
           {"loss", o.loss, "on what is held out"},
           {"accuracy", o.accuracy, "likewise"}};
@@ -180,7 +180,7 @@ Fields fields_of(const ToldMethod& o) {
                 {"settings", method.settings, "what it changes in the experiment"}} +
          figure_fields(method, learned) +
          Fields{{"staleness", std::move(staleness),
-                 "how many gradients missed so many updates of the parameters"},
+                 "how many gradients missed 0, 1, 2, ... updates of the parameters"},
                 {"curves", std::move(curves), "for each seed"},
                 Field("warnings", method.notes,
                       "what the reader must know before trusting the numbers")
