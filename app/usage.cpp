@@ -44,7 +44,7 @@ std::size_t positional_count(const CLI::App& command) {
 
 // The field of an experiment that somebody means who writes it as an option; "" if none.
 std::string field_meant_by(const std::string& option) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 20> fields{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 21> fields{{
       {"--strategy", "strategy"},
       {"--bucket", "strategy.bucket"},
       {"--bucket-size", "strategy.bucket"},
@@ -63,6 +63,7 @@ std::string field_meant_by(const std::string& option) {
       {"--interference", "interference"},
       {"--iterations", "iterations"},
       {"--warm-up", "warm_up"},
+      {"--accumulation", "accumulation"},
       {"--seed", "seed"},
       {"--workers", "cluster.nodes"},
   }};

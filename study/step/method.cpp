@@ -17,10 +17,10 @@ constexpr std::size_t most_methods = 1000;
 
 // The fields of an experiment that say how gradients are exchanged and computed; the trace and the
 // cluster are axes of their own.
-constexpr std::array<std::string_view, 13> whole_fields = {
-    "strategy",     "compression", "synchronization", "collective", "channels",
-    "interference", "alone",       "workers",         "fidelity",   "transport",
-    "traffic",      "iterations",  "warm_up"};
+constexpr std::array<std::string_view, 14> whole_fields = {
+    "strategy",     "compression", "synchronization", "collective",  "channels",
+    "interference", "alone",       "workers",         "fidelity",    "transport",
+    "traffic",      "iterations",  "warm_up",         "accumulation"};
 
 // `lost` and `absent` are of lessons (`sgdsim learn`), not of experiments, which refuse them.
 bool is_field(const std::string& step) {
