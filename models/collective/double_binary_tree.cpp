@@ -56,7 +56,8 @@ double block_B(const CollectiveJob& job) {
   const auto alpha = static_cast<double>(job.cost.at(n).start_up().ps());
   const double rate = stages * job.cost.at(n).per_byte.ps();
   const double best = rate > 0 ? std::sqrt(n * alpha / rate) : n;
-  return std::clamp(std::round(best), std::max(1., std::ceil(n / 65536)), n);
+  // Of a shard there may be less than a byte.
+  return std::clamp(std::round(best), std::min(n, std::max(1., std::ceil(n / 65536))), n);
 }
 
 std::vector<BlockRun> blocks(double half_B, double size_B) {
