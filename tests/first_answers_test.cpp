@@ -79,7 +79,23 @@ TEST_CASE("first answers: collective simulates what stands for NCCL's choice") {
     }
 }
 
-// A group along dimensions of a torus is a torus; others have no such algorithm.
+// Whoever says the generation, in the file or beside the command, need not be told to.
+TEST_CASE("first answers: GPUs that NCCL's model does not know are warned of where nobody says") {
+  const auto warnings = [](const Words& more) {
+    return json_of_run(with({"run", "resnet50_v100", "-c", "dgx_h100_4", "--set",
+                             "cluster.gpu=mi300x", "--set", "collective=nccl", "--format", "json"},
+                            more))["warnings"]
+        .dump();
+  };
+  CHECK(warnings({}).find("called mi300x") != std::string::npos);
+  for (const char* said : {R"(collective.options={"generation": "ampere"})",
+                           R"(cluster.nccl={"generation": "ampere"})"})
+    CHECK(warnings({"--set", said}).find("called mi300x") == std::string::npos);
+}
+
+// A group along dimensions of a torus is a torus; others have no such algorithm. Formulas know
+// ports alone: groups that share wires, or start apart, differ from them by some percent of a step,
+// more where all of the step's exchange is one ring through the torus.
 TEST_CASE("first answers: lp and rings of tori inside layouts, by formula as on wires") {
   struct Row {
     Words words;
@@ -107,7 +123,7 @@ TEST_CASE("first answers: lp and rings of tori inside layouts, by formula as on 
                 "torus_ring");
 }
 
-// Of up to 64 machines all are looked at, and 13 are better than 14.
+// Days do not always fall with more machines; of up to 64 of them all are looked at.
 TEST_CASE("first answers: of GPUs for a target whole machines are found, also below a bad count") {
   const Json need =
       json_of_run({"need", "--model", "llama3.1_8b", "-c", "dgx_h100_4", "--tokens", "1T", "--axis",

@@ -26,6 +26,8 @@ Words with(Words words, const Words& more) {
 
 // Messages of the last iteration meet those of the next, whatever else is on the wires: workers
 // that wait for servers on some of them do not end together. In the long run they do not either.
+// Packets wait for whole packets before them: iterations differ by the time of some packets, far
+// below a thousandth of an iteration.
 TEST_CASE("neutral: what comes behind the last iteration is there with traffic and as packets") {
   const std::string servers =
       R"(collective={"parameter_server": {"servers": 5, "placement": "co_located"}})";

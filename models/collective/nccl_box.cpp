@@ -169,16 +169,16 @@ constexpr std::array multiprocessors{80, 108, 132, 148};
 std::optional<GpuGeneration> generation_of(const std::string& device) {
   std::string text = in_lower_case(device);
   std::erase_if(text, [](char letter) { return letter == ' ' || letter == '-' || letter == '_'; });
-  // By compute capability, as NCCL: what is older counts as Volta, and Ada as Ampere.
+  // By compute capability, as NCCL: what is older counts as Volta, and Ada as Ampere. Beginnings do
+  // for longer names: a10 for a100, l4 for l40, h20 for h200, b200 for gb200.
   using Generation = GpuGeneration;
-  constexpr std::array<std::pair<const char*, Generation>, 34> names{
+  constexpr std::array<std::pair<const char*, Generation>, 30> names{
       {{"ada", Generation::ampere},
        {"quadro", Generation::volta},
        {"v100", Generation::volta},
        {"p100", Generation::volta},
        {"k80", Generation::volta},
        {"t4", Generation::volta},
-       {"a100", Generation::ampere},
        {"a800", Generation::ampere},
        {"a10", Generation::ampere},
        {"a16", Generation::ampere},
@@ -186,14 +186,12 @@ std::optional<GpuGeneration> generation_of(const std::string& device) {
        {"a40", Generation::ampere},
        {"a5000", Generation::ampere},
        {"a6000", Generation::ampere},
-       {"l40", Generation::ampere},
        {"l4", Generation::ampere},
        {"rtx3080", Generation::ampere},
        {"rtx3090", Generation::ampere},
        {"rtx4080", Generation::ampere},
        {"rtx4090", Generation::ampere},
        {"h100", Generation::hopper},
-       {"h200", Generation::hopper},
        {"h800", Generation::hopper},
        {"h20", Generation::hopper},
        {"b100", Generation::blackwell},
@@ -204,8 +202,7 @@ std::optional<GpuGeneration> generation_of(const std::string& device) {
        {"rtx5080", Generation::blackwell},
        {"rtx5090", Generation::blackwell},
        {"rtxpro5000", Generation::blackwell},
-       {"rtxpro6000", Generation::blackwell},
-       {"gb200", Generation::blackwell}}};
+       {"rtxpro6000", Generation::blackwell}}};
   for (const auto& [name, generation] : names)
     if (text.find(name) != std::string::npos) return generation;
   return std::nullopt;
@@ -268,14 +265,16 @@ double nccl_slowdown(const Cluster& cluster, const std::string& device) {
 }
 
 bool has_rails(const Cluster& cluster) {
-  const int workers = cluster.network.workers();
-  const int per_node = cluster.workers_per_node;
-  const int cards =
-      cluster.nccl && cluster.nccl->nics ? *cluster.nccl->nics : cluster.cards_per_node();
-  return per_node > 1 && workers > per_node && workers % per_node == 0 && cards > 1;
+  return has_rails(cluster, cluster.network.workers(), cluster.workers_per_node);
 }
 
-NcclStandIn nccl_stand_in(NcclAlgorithm choice, Operation operation, bool has_rails) {
+bool has_rails(const Cluster& cluster, int ranks, int per_node) {
+  const int cards =
+      cluster.nccl && cluster.nccl->nics ? *cluster.nccl->nics : cluster.cards_per_node();
+  return per_node > 1 && ranks > per_node && ranks % per_node == 0 && cards > 1;
+}
+
+NcclStandIn nccl_stand_in(NcclAlgorithm choice, Operation operation, bool by_rails) {
   const bool is_collnet =
       choice == NcclAlgorithm::collnet_direct || choice == NcclAlgorithm::collnet_chain;
   const bool is_tree = choice == NcclAlgorithm::tree || choice == NcclAlgorithm::nvls_tree ||
@@ -283,7 +282,7 @@ NcclStandIn nccl_stand_in(NcclAlgorithm choice, Operation operation, bool has_ra
   const bool is_one_way = operation == Operation::broadcast || operation == Operation::reduce;
   // Of one way, which has a root, a chain of blocks is faster than whole messages by nodes. Long
   // messages, for which NVLSTree is chosen, take as long by rings between nodes as its switches do.
-  if (has_rails && !is_one_way && operation != Operation::alltoall)
+  if (by_rails && !is_one_way && operation != Operation::alltoall)
     return {&algorithm_named("hierarchical", ""), choice == NcclAlgorithm::tree};
   if (is_tree) return {&algorithm_named("double_binary_tree", "")};
   return {&algorithm_named(is_one_way ? "lp" : "ring", "")};

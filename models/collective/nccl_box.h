@@ -42,19 +42,19 @@ double nccl_slowdown(const Cluster& cluster, const std::string& device);
 
 // Which of our algorithms sends messages where NCCL chose that one: its rings and trees; a
 // pipelined chain where it sends one way along a ring. For what it leaves to switches (NVLS,
-// CollNet) the same without them. `has_rails`: one that leaves nodes by all of their cards, as
+// CollNet) the same without them. `by_rails`: one that leaves nodes by all of their cards, as
 // NCCL's channels do; ours otherwise take one way through a node.
 struct NcclStandIn {
   const Algorithm* algorithm = nullptr;
   bool has_trees_across = false;  // where it is of parts: option outer
 };
-NcclStandIn nccl_stand_in(NcclAlgorithm choice, Operation operation, bool has_rails = false);
+NcclStandIn nccl_stand_in(NcclAlgorithm choice, Operation operation, bool by_rails = false);
 inline constexpr char trees_across[] = "outer=double_binary_tree";
-// Several nodes alike, each with several GPUs and cards.
+// Several nodes alike, each with several GPUs and cards: all workers, or a communicator's ranks.
 bool has_rails(const Cluster& cluster);
+bool has_rails(const Cluster& cluster, int ranks, int per_node);
 inline constexpr char nccl_stand_in_note[] =
     "rings, trees and exchanges by nodes stand for what NCCL's model chooses; also for what it "
-    "leaves "
-    "to switches (NVLS, CollNet)";
+    "leaves to switches (NVLS, CollNet)";
 
 }  // namespace sgdsim

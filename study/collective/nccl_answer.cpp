@@ -43,6 +43,13 @@ void set_machine_option(NcclBox& box, const std::string& option) {
 
 }  // namespace
 
+std::string nccl_note(const Cluster& cluster, const std::vector<std::string>& options) {
+  const bool is_said = std::any_of(options.begin(), options.end(), [](const std::string& option) {
+    return option_key(option) == "generation";
+  });
+  return is_said ? "" : nccl_note(cluster);
+}
+
 Cluster cluster_among(const Cluster& cluster, int ranks) {
   const int workers = cluster.network.workers();
   if (ranks == workers) return cluster;
@@ -104,11 +111,8 @@ void check_no_choices(const CollectiveArguments& arguments) {
 std::vector<std::string> warnings_about(const CollectiveArguments& arguments,
                                         const Cluster& cluster, Bytes size) {
   std::vector<std::string> warnings;
-  const bool is_said =
-      std::any_of(arguments.options.begin(), arguments.options.end(),
-                  [](const std::string& option) { return option_key(option) == "generation"; });
-  if (const std::string note = nccl_note(cluster); !is_said && !note.empty())
-    warnings.push_back(note);
+  if (std::string note = nccl_note(cluster, arguments.options); !note.empty())
+    warnings.push_back(std::move(note));
   if (!cluster.nccl) return warnings;
   warnings.insert(warnings.end(), cluster.notes.begin(), cluster.notes.end());
   const std::optional<NcclSizes>& sizes = cluster.nccl->sizes;

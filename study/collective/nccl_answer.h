@@ -20,6 +20,9 @@ bool is_nccl_option(const std::string& option);
 // with what its file says of NCCL; the rest from options written key=value.
 NcclMachine nccl_machine_of(const Cluster& cluster, const std::vector<std::string>& options);
 
+// Of GPUs that it does not know, whose generation no option says; else empty.
+std::string nccl_note(const Cluster& cluster, const std::vector<std::string>& options);
+
 // The same cluster with so many workers: its first ones, or, with a note, more nodes like its own,
 // which it must be able to have (with_more).
 Cluster cluster_among(const Cluster& cluster, int ranks);

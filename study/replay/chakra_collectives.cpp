@@ -82,10 +82,9 @@ const Algorithm& ChakraSchedule::algorithm_for(CollectiveJob& job) const {
     const NcclMachine machine =
         nccl_communicator(nccl_box_of(cluster), job.size(), std::max(1, job.workers_per_node));
     const Bytes size = std::max(Bytes(1), job.share.total);
-    const bool rails = cluster.cards_per_node() > 1 && job.workers_per_node > 1 &&
-                       job.size() > job.workers_per_node;
+    const bool by_rails = has_rails(cluster, job.size(), job.workers_per_node);
     const NcclStandIn one = nccl_stand_in(
-        nccl_tuning(machine, job.operation, size).choice().algorithm, job.operation, rails);
+        nccl_tuning(machine, job.operation, size).choice().algorithm, job.operation, by_rails);
     // Trees have blocks, where rings do as well.
     if (one.has_trees_across && question_.shares)
       set_option(job.options, option_key(trees_across), option_value(trees_across), "");

@@ -138,10 +138,10 @@ MessageCost cheapest_of(const CollectiveField& field, const Cluster& cluster, Op
 constexpr std::array<std::string_view, 5> nccl_stand_ins{"ring", "double_binary_tree", "lp",
                                                          "hierarchical", "hierarchical"};
 
-MessageCost::StandIn stand_in_of(NcclAlgorithm choice, Operation operation, bool has_rails) {
+MessageCost::StandIn stand_in_of(NcclAlgorithm choice, Operation operation, bool by_rails) {
   constexpr std::array<const char*, nccl_algorithm_names.size()> names{
       "tree", "ring", "CollnetDirect", "CollnetChain", "NVLS", "NVLSTree", "PAT"};
-  const NcclStandIn one = nccl_stand_in(choice, operation, has_rails);
+  const NcclStandIn one = nccl_stand_in(choice, operation, by_rails);
   const auto place = std::find(nccl_stand_ins.begin(), nccl_stand_ins.end(), one.algorithm->name);
   const std::size_t with_trees = one.has_trees_across ? 1 : 0;
   return {static_cast<std::size_t>(place - nccl_stand_ins.begin()) + with_trees,
@@ -336,7 +336,8 @@ MessageCost CollectiveField::cost(const Cluster& cluster, Operation operation) c
   return constants;
 }
 
-std::string CollectiveField::beyond_measured(const Cluster& cluster) const {
+std::string CollectiveField::note_on(const Cluster& cluster) const {
+  if (nccl) return nccl_note(cluster, *nccl);
   const int workers = cluster.network.workers();
   if (!measured_ranks || *measured_ranks == workers) return {};
   return "the curve was measured among " + std::to_string(*measured_ranks) +

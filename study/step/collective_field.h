@@ -33,8 +33,9 @@ struct CollectiveField {
   // InputError if it cannot be done. The cluster must outlive the cost, or MessageCost::on be
   // called.
   MessageCost cost(const Cluster& cluster, Operation operation) const;
-  // Why a curve does not hold on this cluster; empty if it does, or if nobody knows.
-  std::string beyond_measured(const Cluster& cluster) const;
+  // What to know of its times on this cluster: that a curve was measured among other ranks, or that
+  // NCCL's model does not know the GPUs. Empty if there is nothing.
+  std::string note_on(const Cluster& cluster) const;
   // Another algorithm on the same links.
   CollectiveField replaced_by(const std::string& algorithm, const std::string& named_in) const;
 };

@@ -46,6 +46,11 @@ Json usual_collective(const Cluster& cluster) {
   return {{"algorithm", nccl ? "nccl" : "ring"}};
 }
 
+void note_times(Experiment& experiment, const CollectiveField& collective) {
+  if (std::string note = collective.note_on(experiment.cluster); !note.empty())
+    experiment.notes.push_back(std::move(note));
+}
+
 // What is sent in place of the gradients, over the compression's own collective, the one that it
 // is made for, or the experiment's.
 void read_compression(Experiment& experiment, const Value& value, CollectiveField collective) {
@@ -66,6 +71,7 @@ void read_compression(Experiment& experiment, const Value& value, CollectiveFiel
     collective = collective.replaced_by(compression.algorithm, value.where());
   }
   experiment.notes = compression.notes;
+  note_times(experiment, collective);
   experiment.numbers = compression.numbers;
   experiment.compression = compression.name;
   experiment.collective = collective.name;
@@ -79,12 +85,12 @@ void read_exchange(Experiment& experiment, const std::optional<Value>& given,
   const CollectiveField collective =
       read_collective(given ? *given : Value(usual, experiment.file, "/collective"), usual);
   experiment.collective = collective.name;
-  if (compression && !is_none(*compression))
+  if (compression && !is_none(*compression)) {
     read_compression(experiment, *compression, collective);
-  else
+  } else {
+    note_times(experiment, collective);
     experiment.cost = collective.cost(experiment.cluster, Operation::allreduce);
-  if (std::string why = collective.beyond_measured(experiment.cluster); !why.empty())
-    experiment.notes.push_back(std::move(why));
+  }
   for (auto [operation, place] : {std::pair(Operation::broadcast, &experiment.broadcast),
                                   std::pair(Operation::reduce, &experiment.reduce)}) {
     if (!collective.offers(operation)) continue;

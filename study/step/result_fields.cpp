@@ -146,10 +146,11 @@ constexpr auto summary_rows =
              }},
             {"metrics.message_us",
              "fidelity packet: what messages between two workers take until they are complete, "
-             "warm-up "
-             "included",
+             "warm-up included",
              schema_of_record<Spread>, nullptr},
-            {"packets", "fidelity packet: what became of packets, warm-up and what follows the last iteration included",
+            {"packets",
+             "fidelity packet: what became of packets, warm-up and what follows the last iteration "
+             "included",
              schema_of_counts, nullptr},
             {"convergence.iterations", "iterations to the target at this quality", of_numbers,
              [](const Summary& s) {

@@ -148,9 +148,6 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
   add_shared_cards(experiment, warnings);
   add_notes_of_formula(experiment, warnings);
   add_unlike_to_servers(experiment, result, warnings);
-  if (experiment.collective == "nccl")
-    if (std::string note = nccl_note(experiment.cluster); !note.empty())
-      warnings.push_back(std::move(note));
   add_extrapolations(experiment, result, warnings);
   if (result.mean.overlapped > Duration())
     if (const std::optional<double> factor = experiment.unsaid_interference())
