@@ -44,8 +44,8 @@ Fields wire_fields(WireWords& words) {
 }
 
 Fields job_wire_fields(WireWords& words) {
-  return {Field("fidelity", words.fidelity, "flow or packet; in place of the file's")
-              .one_of({"flow", "packet"}),
+  return {Field("fidelity", words.fidelity, "message, flow or packet; in place of the file's")
+              .one_of({"message", "flow", "packet"}),
           routing_field(words.routing), transport_field(words.transport),
           traffic_beside_field(words.traffic), seed_field(words.seed)};
 }
@@ -79,15 +79,13 @@ std::vector<std::string> with_options(std::vector<std::string> settings, const W
 }
 
 std::vector<std::string> jobs_settings_of(const WireWords& words) {
-  if (words.fidelity == "flow" && !words.transport.empty())
-    throw no_effect("--transport", "without --fidelity packet");
-  if (words.fidelity == "packet" && !words.routing.empty())
-    throw InputError("--routing", "packets go as their transport says: spray=per_flow, ...");
+  if (!words.fidelity.empty()) check_routes(words.fidelity, words.routing, words.transport);
   if (!words.routing.empty()) routing_named(words.routing, "--routing");
   std::vector<std::string> settings;
   add(settings, "fidelity", words.fidelity);
-  if (words.fidelity == "flow") settings.emplace_back("transport=null");
-  if (words.fidelity == "packet" || !words.transport.empty()) settings.emplace_back("routing=null");
+  const bool is_packets = words.fidelity == "packet" || !words.transport.empty();
+  if (!words.fidelity.empty() && !is_packets) settings.emplace_back("transport=null");
+  if (is_packets || words.fidelity == "message") settings.emplace_back("routing=null");
   if (!words.transport.empty()) {
     if (words.fidelity.empty()) settings.emplace_back("fidelity=packet");
     add(settings, "transport", checked_transport(words.transport).dump());
@@ -115,8 +113,7 @@ void note_options(ResolvedExperiment& resolved, const WireWords& words, bool is_
   const Json fidelity = resolved.json.value("fidelity", Json());
   const std::string name = fidelity.is_string() ? fidelity.get<std::string>() : "message";
   check_routes(name, words.routing, words.transport);
-  const bool on_wires = name == "flow" || name == "packet";
-  check_traffic_option(words.traffic, on_wires);
+  check_traffic_option(words.traffic, name != "closed_form");
   if (!words.ports.empty() && name != "message")
     throw no_effect("--ports", "without --fidelity message");
 }

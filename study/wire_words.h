@@ -22,7 +22,7 @@ struct WireWords {
 
 // Of experiments. The latency rule is `--set collective.options.alpha=wire`.
 Fields wire_fields(WireWords& words);
-// Of jobs files, whose messages always meet on wires.
+// Of jobs files, which always have messages.
 Fields job_wire_fields(WireWords& words);
 
 // The same as after --set. InputError for a word that is wrong by itself.

@@ -8,38 +8,10 @@
 #include "models/learning/exchange.h"
 #include "models/learning/lesson.h"
 #include "tests/gtopk_reference.h"
+#include "tests/lesson_cases.h"
 
 namespace sgdsim::learning {
 namespace {
-
-Task lesson_task(const std::string& text) {
-  const Json json = Json::parse(text);
-  return read_task(Value(json, "task", ""));
-}
-
-// A bowl without noise.
-Task bowl(const std::string& fields) {
-  return lesson_task(R"({"name": "quadratic", "noise": 0, )" + fields + "}");
-}
-
-LessonPlan lesson_plan(const Task& task, int workers, double rate, int64_t iterations) {
-  LessonPlan plan;
-  plan.task = &task;
-  plan.log.workers = workers;
-  plan.optimizer.rate = rate;
-  plan.samples = 1;
-  plan.iterations = iterations;
-  plan.evaluate = 1;
-  return plan;
-}
-
-Compressing selecting(Numbers numbers, double density, bool feedback = true) {
-  Compressing compressing;
-  compressing.numbers = numbers;
-  compressing.densities = {{density, 0}};
-  compressing.feedback = feedback;
-  return compressing;
-}
 
 double first_weight(LessonPlan plan, int64_t iterations) {
   plan.iterations = iterations;
@@ -80,24 +52,6 @@ TEST_CASE("lesson: late sums converge below a = 2 sin(pi / (2 (2 K - 1))), and n
     plan.optimizer.rate = row.above;
     CHECK(std::abs(first_weight(plan, 4000)) > 1);
   }
-}
-
-// Coordinates that are alike are paths: E w^2 and its standard error.
-struct Moment {
-  double mean = 0;
-  double error = 0;
-};
-Moment square_of(const LessonPlan& plan) {
-  const std::vector<double> weights = learn(plan).weights;
-  const auto count = static_cast<double>(weights.size());
-  double sum = 0;
-  double squares = 0;
-  for (const double weight : weights) {
-    sum += weight * weight;
-    squares += weight * weight * weight * weight;
-  }
-  const double mean = sum / count;
-  return {mean, std::sqrt((squares / count - mean * mean) / count)};
 }
 
 constexpr char paths[] = R"("dimensions": 100000, "condition": 1)";
@@ -150,29 +104,6 @@ TEST_CASE("lesson: the moments of elements that are lost and count as zero") {
     plan.losses.packet = 1;
     const Moment moment = square_of(plan);
     CHECK(std::abs(moment.mean - row.second) <= 4 * moment.error);
-  }
-}
-
-TEST_CASE("lesson: local steps contract as synchronous ones of all workers") {
-  const Task noisy =
-      lesson_task(R"({"name": "quadratic", "noise": 1, "dimensions": 20000, "condition": 1})");
-  for (const auto& row : {std::pair(1, 0.434214136250), std::pair(4, 0.040689885320)}) {
-    LessonPlan plan = lesson_plan(noisy, 8, 0.1, 4 * row.first);
-    plan.evaluate = 1000;
-    plan.log.every = row.first;
-    const Moment moment = square_of(plan);
-    CHECK(std::abs(moment.mean - row.second) <= 4 * moment.error);
-  }
-}
-
-TEST_CASE("lesson: local steps on different losses end at their own fixed point") {
-  const Task two = bowl(R"("curvatures": [[1], [3]], "centres": [[0], [1]], "start": [0])");
-  for (const auto& row :
-       {std::pair(1, .75), std::pair(2, .7285714286), std::pair(4, .6884399348),
-        std::pair(8, .6232961681), std::pair(16, .5502322151), std::pair(64, .5002949284)}) {
-    LessonPlan plan = lesson_plan(two, 2, 0.1, 1024);
-    plan.log.every = row.first;
-    CHECK(learn(plan).weights.front() == doctest::Approx(row.second).epsilon(1e-9));
   }
 }
 

@@ -162,7 +162,7 @@ TEST_CASE("replay on wires: what is refused") {
   };
   for (const Row& row : std::vector<Row>{
            {{"--transport", "ndp"}, "--transport: has no effect without --fidelity packet"},
-           {{"--traffic", "x.json"}, "--traffic: needs wires that are shared"},
+           {{"--traffic", R"({"changes": []})", "--ports", "turns"}, "leave ports=turns out"},
            {{"--routing", "split"}, "--routing: has no effect without --fidelity flow"},
            {{"--seed", "1"}, "--seed: has no effect without"},
            {{"--fidelity", "packet", "--routing", "split"}, "--routing: packets go as"},

@@ -9,6 +9,7 @@
 #include "models/synchronization/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/random.h"
+#include "tests/json_of_run.h"
 
 using namespace sgdsim;
 
@@ -191,6 +192,24 @@ TEST_CASE("local SGD: H computations and one exchange") {
   const Quality quality = lab.play(R"({"name":"local_sgd","steps":4})", Fidelity::message).quality;
   CHECK(quality.staleness_mean == 1.5);
   CHECK(quality.staleness_max == 3);
+}
+
+// T (l_c + e/H) + T/H l_m: every worker encodes what it sends, which is every H-th time.
+TEST_CASE("local SGD: changes are compressed when they are exchanged") {
+  const auto ps_of = [](const char* synchronization, const char* fidelity) {
+    return json_of_run({"run", "app/experiments/alexnet_gtopk_1gbe.json", "--set",
+                        "strategy=sync_easgd", "--set",
+                        std::string("synchronization=") + synchronization, "--fidelity", fidelity,
+                        "--format", "json"})["metrics"]["iteration_us"]["mean"]
+        .get<double>();
+  };
+  const double computing_us = 85735 + 171470;  // of its trace
+  for (const char* fidelity : {"closed_form", "message"}) {
+    const double each = ps_of("none", fidelity);
+    CHECK(ps_of(R"({"name":"local_sgd","steps":1})", fidelity) == doctest::Approx(each));
+    CHECK(ps_of(R"({"name":"local_sgd","steps":5})", fidelity) ==
+          doctest::Approx(computing_us + (each - computing_us) / 5));
+  }
 }
 
 // Dedicated: 2 P (alpha + n/S beta) + (P-1) n/S gamma. On workers: 2 (P-1) (alpha + n/S beta) +

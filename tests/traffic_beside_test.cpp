@@ -167,14 +167,15 @@ TEST_CASE("beside traffic: links that fail, and what is refused") {
     CHECK(ran.exit_code == 2);
     CHECK_MESSAGE(holds(ran.log, why), ran.log);
   };
-  const std::string needs_wires = "--traffic: needs wires that are shared: --fidelity flow or";
+  const std::string needs_messages = "--traffic: needs messages that it can meet: --fidelity mess";
+  const std::string needs_wires = "links change on wires: --fidelity flow or packet";
   refused({"collective", "-n", "2MB", "-c", two.name(), "--traffic", half_from_the_start},
           needs_wires);
   refused({"run", "googlenet_k80", "-c", two.name(), "--traffic", half_from_the_start},
           needs_wires);
   refused({"plan", "googlenet_k80", "-c", two.name(), "--fidelity", "closed_form", "--traffic",
            half_from_the_start},
-          needs_wires);
+          needs_messages);
   refused({"collective", "-a", "nccl", "-n", "2MB", "-c", "dgx_h100_4", "--traffic",
            half_from_the_start},
           "has no effect on NCCL's model");

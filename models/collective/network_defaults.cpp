@@ -71,6 +71,15 @@ void set_unless_given(CollectiveOptions& options, const char* key, const std::st
 
 }  // namespace
 
+CollectiveOptions with_others(const CollectiveOptions& options) {
+  const std::vector<std::string>& given = options.given;
+  if (!options.shares_ports && std::find(given.begin(), given.end(), "ports") != given.end())
+    throw InputError("", turns_alone);
+  CollectiveOptions all = options;
+  all.shares_ports = true;
+  return all;
+}
+
 CollectiveOptions with_network(const CollectiveOptions& options, NetworkKind kind) {
   CollectiveOptions all = options;
   for (const Default& one : defaults_of(kind)) set_unless_given(all, one.key, one.value);

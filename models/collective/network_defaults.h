@@ -17,6 +17,15 @@ inline AlphaRule usual_alpha(NetworkKind kind) {
   return starts_in_flight(kind) ? AlphaRule::wire : AlphaRule::port;
 }
 
+inline constexpr char turns_alone[] =
+    "messages that meet those of others share ports: leave ports=turns out, or say shared";
+// What connections of a cluster take off a sender's hands where messages share ports.
+inline Bytes usual_buffer(const Cluster& cluster) {
+  return sends_over_tcp(cluster.kind) ? cluster.window : Bytes();
+}
+// The options where messages meet those of others at ports. InputError if they say turns.
+CollectiveOptions with_others(const CollectiveOptions& options);
+
 // The options with the defaults of a network; those that were given stay.
 CollectiveOptions with_network(const CollectiveOptions& options, NetworkKind kind);
 // The same of the cluster's, with what depends on its ports and the algorithm. `has_ports`:

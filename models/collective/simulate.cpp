@@ -10,6 +10,7 @@
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "sim/core/refusal.h"
+#include "sim/net/port_resources.h"
 #include "sim/play/quiet.h"
 
 namespace sgdsim {
@@ -58,7 +59,8 @@ CollectiveQuestion with_network(const CollectiveQuestion& asked, const Algorithm
   CollectiveQuestion question = asked;
   const bool is_formula = asked.fidelity == Fidelity::closed_form;
   const bool has_ports = !is_formula && !is_on_wires(asked.fidelity);
-  question.options = with_network(asked.options, cluster, algorithm, has_ports);
+  if (has_ports && asked.meanwhile.any()) question.options = with_others(asked.options);
+  question.options = with_network(question.options, cluster, algorithm, has_ports);
   if (is_formula && !closed_form_of(algorithm, job_of(question, algorithm, cluster)))
     question.options = asked.options;
   return question;
@@ -94,7 +96,10 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
     return answer;
   }
   std::unique_ptr<Resources> wires;
-  if (is_on_wires(question.fidelity)) wires = wires_of(cluster, job.options, question.jitter.seed);
+  if (is_on_wires(question.fidelity))
+    wires = wires_of(cluster, job.options, question.jitter.seed);
+  else if (question.meanwhile.any())
+    wires = shared_at(question.fidelity, cluster, {});
   PlayOptions options = to_play(question.options);
   options.jitter = question.jitter;
   options.path = question.path;
@@ -116,7 +121,7 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
   answer.path = name_of(played.path);
   if (played.pads_chunks) answer.warnings.emplace_back(Played::padding_said);
   constexpr std::size_t shown = 10;
-  if (wires) {
+  if (wires && wires->are_routes()) {
     const std::vector<double> carried_B =
         played.carried_B.empty() ? carried_by(program, cluster.network, *wires) : played.carried_B;
     // Packets may be sent again, or answered, when all has arrived.
@@ -183,6 +188,14 @@ std::unique_ptr<Resources> wires_of(const Cluster& cluster, const CollectiveOpti
   if (!cluster.wires)
     throw InputError("", "fidelity flow needs a cluster with wires: a cluster file");
   return cluster.wires({options.routing, seed});
+}
+
+std::unique_ptr<Resources> shared_at(Fidelity fidelity, const Cluster& cluster,
+                                     const RouteChoice& routes) {
+  if (is_on_wires(fidelity)) return cluster.wires(routes);
+  if (cluster.network.crowding().any())
+    throw InputError("", crowding_is_for("messages of several that meet at ports"));
+  return std::make_unique<PortResources>(cluster.network);
 }
 
 std::vector<std::string> notes_of_formula(const Algorithm& algorithm, const CollectiveJob& job,

@@ -29,6 +29,11 @@ void check_fidelity(Fidelity fidelity, const CollectiveOptions& options, bool ha
 std::unique_ptr<Resources> wires_of(const Cluster& cluster, const CollectiveOptions& options,
                                     uint64_t seed);
 
+// What messages of several share: at fidelity message the ports of workers, of nodes and of racks,
+// else wires. The cluster must stay.
+std::unique_ptr<Resources> shared_at(Fidelity fidelity, const Cluster& cluster,
+                                     const RouteChoice& routes);
+
 struct CollectiveQuestion {
   std::string algorithm = "ring";  // or "auto": the cheapest of all that offer the operation
   Operation operation = Operation::allreduce;
@@ -39,7 +44,7 @@ struct CollectiveQuestion {
   Fidelity fidelity = Fidelity::message;
   MakeCarrier carrier = {};    // on wires: of messages
   std::string transport = {};  // its name
-  Meanwhile meanwhile = {};    // fidelities flow and packet: on the wires
+  Meanwhile meanwhile = {};    // on the wires; at fidelity message, flows at the ports
   PathChoice path = PathChoice::fastest;
   MessageJitter jitter;
   std::vector<Time> starts;  // per worker; empty: all at 0

@@ -28,6 +28,7 @@ class Exchange {
   void forget(int worker);
   // What one worker sends, where each sends by itself; else an assertion fails.
   void send(int worker, Vector& gradient, int64_t iteration);
+  bool compresses() const { return compressing_.numbers != Numbers::all; }
   // Whether `send` is defined.
   bool is_of_each() const;
 

@@ -214,7 +214,7 @@ class InCommon {
       local_steps_[i].direct(own, gradients_[i]);
       for (std::size_t j = 0; j < size_; ++j) changes_[i][j] += gradients_[i][j];
     }
-    if ((t + 1) % plan_.log.every == 0) average();
+    if ((t + 1) % plan_.log.every == 0) average(t);
   }
 
   Vector mean_change() const {
@@ -225,8 +225,19 @@ class InCommon {
     return mean;
   }
 
-  void average() {
-    Vector mean = mean_change();
+  // Of changes as they are exchanged, whose rest workers keep.
+  Vector exchanged_change(int64_t t) {
+    if (!exchange_.compresses()) return mean_change();
+    std::vector<Vector> sent;
+    for (const int i : there_) sent.push_back(std::move(changes_[at(i)]));
+    Vector mean(size_);
+    exchange_.sum(sent, t, mean, there_);
+    for (Real& value : mean) value /= static_cast<Real>(there_.size());
+    return mean;
+  }
+
+  void average(int64_t t) {
+    Vector mean = exchanged_change(t);
     const auto rate = static_cast<Real>(plan_.optimizer.rate);
     const auto outer_rate = static_cast<Real>(plan_.optimizer.outer_rate);
     const auto momentum = static_cast<Real>(plan_.optimizer.outer_momentum);

@@ -143,6 +143,7 @@ StepResult on_wires(const StepQuestion& question) {
   const AsynchronousWorkers& workers = in_time.asynchronous(0);
   StepResult result = workers.result();
   const double iterations = workers.iterations();
+  if (!is_on_wires(question.fidelity)) return result;  // but at ports
   std::vector<double> carried_B = in_time.carried_B();
   for (double& bytes : carried_B) bytes /= iterations;
   const Duration all = std::max(in_time.now(), workers.end()) - Time();

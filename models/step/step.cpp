@@ -12,9 +12,7 @@ namespace sgdsim {
 
 namespace {
 
-void check(const StepQuestion& question, const PipelineRule& rule) {
-  if (rule.averages_parameters && question.cost.compression() != nullptr)
-    throw InputError("", "local_sgd averages parameters: no compression of gradients");
+void check_pipeline(const StepQuestion& question) {
   if (question.fidelity == Fidelity::closed_form &&
       (question.interference != 1 || question.channels != 1))
     throw no_formula("", "interference and several channels where iterations overlap");
@@ -23,8 +21,10 @@ void check(const StepQuestion& question, const PipelineRule& rule) {
 // What messages share; InputError if they are none that could.
 std::shared_ptr<Resources> wires_of(const StepQuestion& question) {
   const bool has_servers = question.cost.servers() != nullptr;
-  return wires_of(question.with_servers ? *question.with_servers : *question.cluster,
-                  has_servers ? CollectiveOptions() : question.cost.job().options, question.seed);
+  const Cluster& cluster = question.with_servers ? *question.with_servers : *question.cluster;
+  if (!is_on_wires(question.fidelity)) return shared_at(question.fidelity, cluster, {});
+  return wires_of(cluster, has_servers ? CollectiveOptions() : question.cost.job().options,
+                  question.seed);
 }
 
 StepResult play(const StepQuestion& question, const PipelineRule* pipeline) {
@@ -62,7 +62,8 @@ StepResult simulate_step(const StepQuestion& question) {
   check_strategy(question);
   if (question.cost.is_algorithm())
     check_fidelity(question.fidelity, question.cost.job().options, question.carrier != nullptr);
-  if (is_on_wires(question.fidelity) && question.wires == nullptr && !question.played)
+  const bool meets_others = is_on_wires(question.fidelity) || question.meanwhile.any();
+  if (meets_others && question.wires == nullptr && !question.played)
     return simulate_step(on_its_wires(question));
   if (question.trace->layers.empty()) throw InputError("", "the trace has no layers");
   if (question.fidelity == Fidelity::closed_form && question.workers.is_random())
@@ -79,7 +80,7 @@ StepResult simulate_step(const StepQuestion& question) {
     throw no_formula("", "parameter servers whose messages wait for answers");
   const AsynchronousRule* asynchronous = asynchronous_rule(question);
   const PipelineRule* pipeline = pipeline_rule(question);
-  if (pipeline != nullptr) check(question, *pipeline);
+  if (pipeline != nullptr) check_pipeline(question);
   StepResult result = asynchronous != nullptr ? play_asynchronous(question, *asynchronous)
                                               : play(question, pipeline);
   if (asynchronous != nullptr && (question.interference != 1 || question.channels != 1))

@@ -28,7 +28,7 @@ struct StepQuestion {
   WorkerModel workers;
   Fidelity fidelity = Fidelity::message;
   MakeCarrier carrier = {};  // fidelity packet: of messages
-  Meanwhile meanwhile = {};  // fidelities flow and packet: on the wires
+  Meanwhile meanwhile = {};  // on the wires; at fidelity message, flows at the ports
   int iterations = 1;        // measured ones
   int warm_up = 0;
   uint64_t seed = 1;

@@ -66,7 +66,7 @@ StepResult StepPlayer<Clock>::run() {
   result_.quality = (one_for_all ? sparsity_ : messages_.sparsity()).quality();
   result_.quality.staleness_mean = staleness_ / question_.iterations;
   result_.quality.staleness_max = staleness_max_;
-  if (question_.wires != nullptr) result_.wires = use_of_wires();
+  if (is_on_wires(question_.fidelity) && question_.wires != nullptr) result_.wires = use_of_wires();
   if (in_time_) result_.packets = in_time_->packets();
   result_.packet_wires = question_.wires;
   if (result_.packets) result_.quality.delivered *= result_.packets->of(Cargo::gradients).part();

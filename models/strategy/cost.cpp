@@ -178,6 +178,12 @@ MessageCost MessageCost::on_ports(const Cluster& cluster) const {
   return cost;
 }
 
+MessageCost MessageCost::among_others() const {
+  MessageCost cost = *this;
+  cost.for_each_job([](CollectiveJob& job) { job.options = with_others(job.options); });
+  return cost.with_messages();
+}
+
 // Those that it chooses from; null: there is no choice.
 std::vector<MessageCost>* MessageCost::algorithms() {
   if (Formula* formula = std::get_if<Formula>(&exchange_)) return &formula->stand_ins.algorithms;

@@ -104,6 +104,8 @@ class MessageCost {
   MessageCost on(const Network& network) const;
   // The same, played as the cluster's network sends where messages may share ports.
   MessageCost on_ports(const Cluster& cluster) const;
+  // The same where its messages meet those of others at ports. InputError if it says turns.
+  MessageCost among_others() const;
   // What plays a transfer: itself, the cheapest, or a stand-in.
   const MessageCost& played_for(const Transfer& transfer) const;
   // The algorithm's schedule for a transfer; `network` is where a changed network is kept.

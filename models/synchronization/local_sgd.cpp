@@ -1,6 +1,8 @@
 // Local SGD: every worker takes `steps` steps by itself, then all average their parameters, which
 // weigh as much as the gradients. The exchange comes after the last step's backward; what is
-// averaged is dense, whatever a step's gradients are. With an outer rate and momentum the mean
+// averaged is dense, whatever a step's gradients are; with compression every worker sends what is
+// left of its change since the last average, and keeps the rest for the next one
+// (Qsparse-local-SGD, Basu and others 2019). With an outer rate and momentum the mean
 // change is a gradient of its own (DiLoCo, Douillard and others 2023): lessons know it, times do
 // not.
 #include <algorithm>

@@ -26,7 +26,7 @@ struct PipelineRule {
   int every = 1;           // H: only every H-th iteration ends with an exchange
   bool layerwise = false;  // the strategy's messages, as soon as they are ready; else one message
   bool ends_with_computation = false;  // an iteration ends when its computation does
-  bool averages_parameters = false;    // instead of summing gradients: nothing to compress
+  bool averages_parameters = false;    // instead of summing gradients
   // What lessons do with the mean change of an average: Nesterov's step (DiLoCo). Costs nothing.
   double outer_rate = 1;
   double outer_momentum = 0;

@@ -15,6 +15,8 @@ struct FlowsQuestion {
   const Network* network = nullptr;
   Resources* resources = nullptr;
   MakeCarrier carrier = {};                  // none: flows
+  AlphaRule alpha = AlphaRule::port;         // of those
+  double send_buffer_B = 0;                  // likewise
   std::span<const WireChange> changes = {};  // in the order of their times
   // How much of these was in use, interval by interval.
   std::vector<uint32_t> watched = {};

@@ -276,7 +276,7 @@ CollectiveQuestion question_of(const CollectiveArguments& arguments, const std::
   check_routes(std::string(name_of(question.fidelity)), "", arguments.transport);
   if (const Json asked = transport_in(arguments.transport); !asked.is_null())
     check_transport(Value(asked, "--transport", ""));
-  check_traffic_option(arguments.traffic, is_on_wires(question.fidelity));
+  check_traffic_option(arguments.traffic, question.fidelity != Fidelity::closed_form);
   question.path = path_named(arguments.path);
   if (!arguments.jitter.empty())
     question.jitter.sigma = parse_number(arguments.jitter, 0, most_jitter, "--jitter");
@@ -294,8 +294,9 @@ TrafficFile put_on(const Cluster& cluster, const CollectiveArguments& arguments,
   question.carrier = std::move(sent.carrier);
   question.transport = std::move(sent.transport);
   if (arguments.traffic.empty()) return {};
-  return read_meanwhile(arguments.traffic, "--traffic", cluster,
-                        *wires_of(cluster, question.options, question.jitter.seed));
+  return read_meanwhile(
+      arguments.traffic, "--traffic", cluster,
+      *shared_at(question.fidelity, cluster, {question.options.routing, question.jitter.seed}));
 }
 
 }  // namespace sgdsim

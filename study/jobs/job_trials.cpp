@@ -39,7 +39,7 @@ class ReadJobs {
   }
   // Among the file's traffic.
   std::vector<JobResult> play_all() {
-    const auto wires = file_.cluster.wires(file_.routes);
+    const auto wires = file_.shared();
     question_.wires = wires.get();
     stopper_.restart();
     JobsInTime in_time(question_);

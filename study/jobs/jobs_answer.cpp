@@ -155,7 +155,7 @@ JobsAnswer answer_of(const JobTrials& trials, bool wants_timeline, int64_t bins,
   JobsAnswer answer{read_jobs(trials.source), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   const JobsFile& file = answer.file;
   Stopper stopper(watch.look, trials.limits);
-  const auto wires = file.cluster.wires(file.routes);
+  const auto wires = file.shared();
   JobsQuestion question{.network = &file.cluster.network,
                         .wires = wires.get(),
                         .carrier = file.carrier,
@@ -181,13 +181,14 @@ JobsAnswer answer_of(const JobTrials& trials, bool wants_timeline, int64_t bins,
   note_warnings(file, together.least_delivered(), results);
   answer.end = together.end();
   const Duration end = together.now() - Time();
-  answer.use = use_of(*wires, together.carried_B(), end, shown_links,
-                      raised_by(file.changes, together.now()));
+  if (wires->are_routes())
+    answer.use = use_of(*wires, together.carried_B(), end, shown_links,
+                        raised_by(file.changes, together.now()));
   answer.packets = together.packets();
   if (answer.packets) answer.queues = longest_queues(*answer.packets, *wires, shown_links);
   if (bins > 0 && !answer.use.busiest.empty())
-    answer.over_time = over_time(question, jobs, results.size(), *file.cluster.wires(file.routes),
-                                 answer.use, answer.queues, end, bins);
+    answer.over_time = over_time(question, jobs, results.size(), *file.shared(), answer.use,
+                                 answer.queues, end, bins);
   return answer;
 }
 
@@ -245,7 +246,6 @@ namespace {
 
 Fields together_fields(const JobsFile& file, const int& workers, const std::string& routing,
                        const JobsAnswer& answer) {
-  const bool is_packets = file.fidelity == Fidelity::packet;
   std::vector<ToldJob> jobs;
   for (std::size_t i = 0; i < answer.jobs.size(); ++i)
     jobs.push_back({&file.jobs[i], &answer.jobs[i]});
@@ -261,9 +261,9 @@ Fields together_fields(const JobsFile& file, const int& workers, const std::stri
              {"name", file.name, "name of the file"},
              {"cluster", file.cluster.name, "name of the cluster"},
              Field("workers", workers, "workers of the cluster").at_least(1),
-             Field("fidelity", std::string(is_packets ? "packet" : "flow"),
+             Field("fidelity", std::string(name_of(file.fidelity)),
                    "at which level jobs were simulated")
-                 .one_of({"flow", "packet"}),
+                 .one_of({"message", "flow", "packet"}),
              transport_taken_field(file.transport),
              routing_taken_field(routing),
              Field("end_us", answer.end.us(), "the end of the last message of a job").at_least(0),
@@ -292,7 +292,7 @@ Fields together_fields(const JobsFile& file, const int& workers, const std::stri
 Json to_json(const JobsAnswer& answer) {
   const JobsFile& file = answer.file;
   const std::string routing =
-      file.fidelity == Fidelity::packet ? std::string() : std::string(name_of(file.routes.routing));
+      file.fidelity == Fidelity::flow ? std::string(name_of(file.routes.routing)) : std::string();
   return written(together_fields(file, file.cluster.network.workers(), routing, answer));
 }
 Json schema_of_jobs_results() { return record_schema(together_fields({}, 0, {}, {})); }

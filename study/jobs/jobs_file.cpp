@@ -85,9 +85,9 @@ struct JobsFields {
   std::optional<Routing> routing;
 };
 
-void check_on_wires(const Value& fidelity) {
-  if (!is_on_wires(fidelity_named(fidelity.text(), fidelity.where())))
-    fidelity.fail("jobs meet on wires: flow or packet");
+void check_has_messages(const Value& fidelity) {
+  if (fidelity_named(fidelity.text(), fidelity.where()) == Fidelity::closed_form)
+    fidelity.fail("jobs meet by their messages: message, flow or packet");
 }
 
 Fields fields_of(JobsFields& o) {
@@ -101,8 +101,10 @@ Fields fields_of(JobsFields& o) {
                       "list clusters`")
                     .needed()
                     .like(schema_of_jobs_cluster),
-                Field("fidelity", o.fidelity, "how messages go: flow or packet")
-                    .also(check_on_wires)
+                Field("fidelity", o.fidelity,
+                      "what messages meet: message (ports of workers, of nodes and of racks, which "
+                      "all share that use them), flow or packet (wires)")
+                    .also(check_has_messages)
                     .otherwise("packet with a transport, else flow"),
                 Field("routing", o.routing, "which of several shortest routes messages take")
                     .otherwise("by_destination"),
@@ -276,6 +278,7 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
   if (resolved.json.contains("traffic"))
     experiment.fail("the traffic beside all jobs is that of the jobs file");
   resolved.json["fidelity"] = name_of(jobs.fidelity);
+  job.experiment.meets_others = true;
   job.experiment.cluster = part_of(jobs.cluster, job.places, value);
   read_changes(job.experiment, resolved, {.cluster = true});
   // Jobs alike do not stumble at the same time.
@@ -314,6 +317,8 @@ JobsFile read_whole(const Json& json, const std::string& file,
   jobs.fidelity = given.fidelity.value_or(given.transport ? Fidelity::packet : Fidelity::flow);
   if (given.routing && jobs.fidelity == Fidelity::packet)
     (given.transport ? *given.transport : root).fail(packets_have_spray);
+  if (given.routing && jobs.fidelity == Fidelity::message)
+    throw no_effect("routing", "at --fidelity " + std::string(name_of(jobs.fidelity)));
   Sent sent = sent_on(jobs.cluster, jobs.fidelity, jobs.routes, given.transport, root);
   jobs.transport = std::move(sent.transport);
   jobs.carrier = std::move(sent.carrier);
@@ -333,7 +338,7 @@ JobsFile read_whole(const Json& json, const std::string& file,
   if (const auto& traffic = given.traffic) {
     std::string traffic_file = files["traffic"];
     const Json inside = inline_or_file(*traffic, traffic_file);
-    const auto wires = jobs.cluster.wires(jobs.routes);
+    const auto wires = jobs.shared();
     TrafficFile read =
         read_traffic(traffic_file.empty() ? *traffic : Value(inside, traffic_file, ""),
                      jobs.cluster, *wires, std::nullopt);

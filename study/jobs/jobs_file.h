@@ -29,10 +29,12 @@ struct JobsFile {
   std::deque<JobOfFile> jobs;  // which questions point into
   std::vector<PlainFlow> traffic;
   std::vector<WireChange> changes;
-  Fidelity fidelity = Fidelity::flow;  // or packet
+  Fidelity fidelity = Fidelity::flow;  // or message, or packet
   std::string transport;               // empty: messages share wires evenly
   MakeCarrier carrier;
   UsualReach reach = {};  // that was written into the cluster
+  // What their messages meet, built anew by each call.
+  std::unique_ptr<Resources> shared() const { return shared_at(fidelity, cluster, routes); }
 };
 
 // A file that was opened once, to be read several times; `settings` change fields of it, as in

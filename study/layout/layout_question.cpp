@@ -173,7 +173,6 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
 // What only a played step can show.
 void check_play(const LayoutWords& words) {
   const bool plays = words.fidelity != "closed_form";
-  const bool on_wires = is_on_wires(fidelity_named(words.fidelity, "--fidelity"));
   const bool is_given = !words.layout.empty();
   if (!plays)
     refuse_idle({{"--workers", !words.workers.empty()},
@@ -182,7 +181,11 @@ void check_play(const LayoutWords& words) {
                  {words.limits.given(), words.limits.any()}},
                 "without --fidelity message");
   check_routes(words.fidelity, words.routing, words.transport);
-  check_traffic_option(words.traffic, on_wires);
+  if (!words.traffic.empty() && !is_on_wires(fidelity_named(words.fidelity, "--fidelity")))
+    throw InputError(
+        "--traffic",
+        "meets messages of a layout at --fidelity flow and packet only, or at fidelity "
+        "message of `sgdsim jobs`");
   if (!is_given && !words.workers.empty())
     throw needs("--workers", "--layout: it numbers GPUs of one layout");
 }

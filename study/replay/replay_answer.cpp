@@ -76,9 +76,9 @@ std::optional<Cluster> cluster_of(const ReplayWords& words, uint32_t ranks) {
     throw InputError("--cluster", words.cluster + ": " + crowding_is_for("schedules"));
   if (!cluster.network.shared_ways().empty() && words.ports == "turns" &&
       words.fidelity == "message")
-    throw InputError("--cluster", words.cluster +
-                                      " has cards or uplinks that workers share: add --ports "
-                                      "shared");
+    throw InputError("--ports", words.cluster +
+                                    " has cards or uplinks that workers share: leave turns out, or "
+                                    "say shared");
   return cluster;
 }
 
@@ -187,7 +187,7 @@ void set_messages(const ReplayWords& words, const std::optional<Cluster>& cluste
                   ReplayWires& wires, Replay& question) {
   if (cluster) question.network = &cluster->network;
   set_wires(words, cluster, wires, question);
-  question.shares_ports = words.ports == "shared";
+  question.shares_ports = shares_ports(words, cluster);
   if (question.shares_ports && !cluster)
     throw InputError("--ports", "are shared on a --cluster only");
   if (question.shares_ports && question.costs.gap > Duration())
@@ -304,7 +304,8 @@ Fields replay_fields(ReplayWords& words) {
                  .one_of({"port", "wire"}),
              Field("ports", words.ports,
                    "turns (messages one after the other), or shared by messages in progress "
-                   "(default: turns)")
+                   "(default: turns, but shared with --traffic and where workers share cards or "
+                   "uplinks)")
                  .one_of({"turns", "shared"}),
              {"send_buffer", words.send_buffer,
               "bytes that the system takes off a sender's hands, with --ports shared"},
@@ -344,7 +345,7 @@ ReplayAnswer answer_replay(const ReplayWords& words, bool records, const Watch& 
     chakra = chakra_question(words, cluster);
     chakra.network = cluster ? &cluster->network : &by_parameters;
     chakra.alpha = question.alpha;
-    chakra.on_wires = question.resources != nullptr;
+    chakra.on_wires = is_on_wires(answer.fidelity);
     chakra.shares = question.shares_ports || chakra.on_wires;
     answer.chakra.emplace(chakra);
     answer.notes = answer.chakra->notes();
@@ -358,7 +359,7 @@ ReplayAnswer answer_replay(const ReplayWords& words, bool records, const Watch& 
   Stopper stopper(watch, limits_of(words.limits));
   question.stopper = &stopper;
   answer.played = play(question);
-  if (wires.wires)
+  if (is_on_wires(answer.fidelity))
     answer.wires =
         use_of(*wires.wires, answer.played->carried_B, answer.played->until - Time(), busiest_shown,
                raised_by(question.meanwhile.changes, answer.played->until));

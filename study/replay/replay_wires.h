@@ -26,7 +26,7 @@ struct ReplayWords {
   std::string traffic;
   std::string seed;
   std::string alpha;  // as given
-  std::string ports = "turns";
+  std::string ports;  // as given
   std::string send_buffer;
   std::string flight;
   std::string overhead;
@@ -38,8 +38,11 @@ struct ReplayWords {
   LimitArguments limits;
 };
 
+// Whether messages share ports, at fidelity message.
+bool shares_ports(const ReplayWords& words, const std::optional<Cluster>& cluster);
+
 struct ReplayWires {
-  std::unique_ptr<Resources> wires;  // null: messages do not share any
+  std::unique_ptr<Resources> wires;  // or ports; null: nobody else sends by them
   std::string transport;             // empty: messages share them evenly
   TrafficFile traffic;
 };

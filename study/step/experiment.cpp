@@ -30,8 +30,8 @@ Value part_of(const Value& root, const Json& json, const std::string& field,
 
 // On the wires that the step will have; all else of the experiment is read.
 void read_traffic_of(Experiment& experiment, const Value& traffic) {
-  if (!is_on_wires(experiment.fidelity))
-    traffic.fail("needs wires that are shared: fidelity flow or packet");
+  if (experiment.fidelity == Fidelity::closed_form)
+    traffic.fail("needs messages that it can meet: fidelity message, flow or packet");
   const StepQuestion on_wires = on_its_wires(experiment.question());
   experiment.traffic = std::make_shared<const TrafficFile>(
       read_traffic(traffic, experiment.cluster, *on_wires.wires, std::nullopt));
@@ -229,8 +229,10 @@ StepQuestion Experiment::question() const {
   if (synchronization) question.synchronization = &*synchronization;
   // An experiment that was moved has another network than when its costs were read.
   const auto moved = [&](const MessageCost& one) {
-    const MessageCost on_cluster = one.on(cluster.network);
-    return fidelity == Fidelity::message ? on_cluster.on_ports(cluster) : on_cluster;
+    MessageCost on_cluster = one.on(cluster.network);
+    if (fidelity != Fidelity::message) return on_cluster;
+    if (traffic || meets_others) on_cluster = on_cluster.among_others();
+    return on_cluster.on_ports(cluster);
   };
   question.cost = moved(cost);
   if (is_on_wires(fidelity)) question.cost = question.cost.with_messages();

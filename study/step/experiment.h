@@ -40,6 +40,7 @@ struct Experiment {
   WorkerModel workers;
   std::optional<Convergence> convergence;
   Fidelity fidelity = Fidelity::message;
+  bool meets_others = false;                   // at fidelity message: other jobs use its ports
   MakeCarrier carrier;                         // on wires; none: messages share them evenly
   std::string transport;                       // its name
   std::shared_ptr<const TrafficFile> traffic;  // fidelities flow and packet: of others; or null

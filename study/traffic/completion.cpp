@@ -43,8 +43,9 @@ Completion completion_of(const TrafficFile& traffic, const FlowsPlayed& played,
   completion.until = played.until;
   completion.time_us = spread_of(std::move(times_us));
   completion.slowdown = spread_of(std::move(slowdowns));
-  completion.wires = use_of(wires, played.carried_B, played.until - Time(), links,
-                            raised_by(traffic.changes, played.until));
+  if (wires.are_routes())
+    completion.wires = use_of(wires, played.carried_B, played.until - Time(), links,
+                              raised_by(traffic.changes, played.until));
   if (played.packets) add_packets(completion, traffic, played, wires, links);
   return completion;
 }

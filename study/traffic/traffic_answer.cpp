@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "models/collective/network_defaults.h"
 #include "sim/core/error.h"
 #include "sim/core/refusal.h"
 #include "study/beside.h"
@@ -50,6 +51,10 @@ struct RoutesOfWords {
 
 RoutesOfWords routes_of(const TrafficWords& words) {
   check_routes(words.fidelity, words.routing, words.transport);
+  const bool has_links = words.fidelity != "message";
+  refuse_idle({{"--bins", !words.bins.empty() && !has_links},
+               {"--links", !words.links.empty() && !has_links}},
+              "at --fidelity " + words.fidelity);
   RoutesOfWords asked;
   if (!words.routing.empty()) asked.routes.routing = routing_named(words.routing, "--routing");
   if (!words.seed.empty()) {
@@ -79,7 +84,7 @@ TrafficHead head_of(const TrafficWords& words, const TrafficAnswer& answer,
                    .is_complete = !answer.is_stuck(),
                    .flows = answer.file.flows.size()};
   if (!asked.transport.is_null()) head.transport = asked.transport["name"].get<std::string>();
-  if (words.fidelity != "packet") head.routing = std::string(name_of(asked.routes.routing));
+  if (words.fidelity == "flow") head.routing = std::string(name_of(asked.routes.routing));
   return head;
 }
 
@@ -89,7 +94,7 @@ Fields told_fields(const TrafficHead& head, const Completion& completion) {
                 {"cluster", head.cluster, "name of the cluster"},
                 Field("workers", head.workers, "workers of the cluster").at_least(2),
                 Field("fidelity", head.fidelity, "at which level it was simulated")
-                    .one_of({"flow", "packet"}),
+                    .one_of({"message", "flow", "packet"}),
                 transport_taken_field(head.transport),
                 routing_taken_field(head.routing),
                 {"complete", head.is_complete,
@@ -109,8 +114,10 @@ Fields traffic_fields(TrafficWords& words) {
                  .option("TRAFFIC"),
              Field("cluster", words.cluster, "cluster file").needed().option("-c,--cluster"),
              {"set", words.settings, "change a field of the cluster: nodes=4"},
-             Field("fidelity", words.fidelity, "flow (default) or packet")
-                 .one_of({"flow", "packet"}),
+             Field("fidelity", words.fidelity,
+                   "message (flows share the ports of workers, nodes and racks), flow (default) or "
+                   "packet")
+                 .one_of({"message", "flow", "packet"}),
              transport_field(words.transport),
              routing_field(words.routing),
              {"seed", words.seed, "seed of what is drawn, in place of the file's (default: 1)"},
@@ -126,36 +133,42 @@ Fields traffic_fields(TrafficWords& words) {
 }
 
 TrafficAnswer answer_traffic(const TrafficWords& words, const Watch& watch, bool for_people) {
-  const int64_t links = parse_whole(words.links, 0, most_links_shown, "--links");
+  const int64_t links =
+      words.links.empty() ? 10 : parse_whole(words.links, 0, most_links_shown, "--links");
   const int64_t bins = bins_named(words.bins, links, for_people ? "table" : "json");
   RoutesOfWords asked = routes_of(words);
   const Json json = cluster_json(words.cluster, words.settings);
   TrafficAnswer answer{
       read_cluster(Value(json, place_of(words.cluster), "")).cluster, {}, {}, {}, {}};
-  asked.transport = transport_on(answer.cluster, fidelity_named(words.fidelity, "--fidelity"),
-                                 asked.routes.routing, asked.transport);
-  std::unique_ptr<Resources> wires = answer.cluster.wires(asked.routes);
+  const Fidelity fidelity = fidelity_named(words.fidelity, "--fidelity");
+  asked.transport = transport_on(answer.cluster, fidelity, asked.routes.routing, asked.transport);
+  std::unique_ptr<Resources> wires = shared_at(fidelity, answer.cluster, asked.routes);
   answer.file = read_traffic(words.file, answer.cluster, *wires, asked.seed);
   check_seed(words, answer.file, asked.routes.routing);
   if (answer.file.seed != std::exchange(asked.routes.seed, answer.file.seed))
-    wires = answer.cluster.wires(asked.routes);
+    wires = shared_at(fidelity, answer.cluster, asked.routes);
   const MakeCarrier carrier = carrier_of(Value(asked.transport, "--transport", ""),
                                          sizes_of(answer.file.flows), asked.routes.seed);
   Stopper stopper(watch, limits_of(words.limits));
-  const FlowsQuestion question{.flows = answer.file.flows,
-                               .network = &answer.cluster.network,
-                               .resources = wires.get(),
-                               .carrier = carrier,
-                               .changes = answer.file.changes,
-                               .watched = {},
-                               .watched_queues = {},
-                               .interval = {},
-                               .stopper = &stopper};
+  FlowsQuestion question{.flows = answer.file.flows,
+                         .network = &answer.cluster.network,
+                         .resources = wires.get(),
+                         .carrier = carrier,
+                         .changes = answer.file.changes,
+                         .watched = {},
+                         .watched_queues = {},
+                         .interval = {},
+                         .stopper = &stopper};
+  if (fidelity == Fidelity::message) {
+    question.alpha = usual_alpha(answer.cluster.kind);
+    question.send_buffer_B = static_cast<double>(usual_buffer(answer.cluster).count());
+  }
   answer.played = play_flows(question);
   answer.completion = completion_of(answer.file, answer.played, answer.cluster, *wires,
                                     static_cast<std::size_t>(links));
   if (bins > 0 && answer.completion.ended > 0)
-    add_over_time(answer.completion, question, *answer.cluster.wires(asked.routes), bins);
+    add_over_time(answer.completion, question, *shared_at(fidelity, answer.cluster, asked.routes),
+                  bins);
   answer.head = head_of(words, answer, asked);
   return answer;
 }

@@ -19,7 +19,7 @@ struct TrafficWords {
   std::string transport;
   std::string routing;
   std::string seed;
-  std::string links = "10";
+  std::string links;
   std::string bins;
   bool flows = true;
   LimitArguments limits;

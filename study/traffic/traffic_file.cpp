@@ -171,6 +171,8 @@ TrafficFile read_traffic(const Value& value, const Cluster& cluster, const Resou
   if (given.flows)
     traffic.flows = read_flows(*given.flows, cluster.network, traffic.seed, own_seeds);
   if (given.changes) {
+    if (!wires.are_routes())
+      given.changes->fail("links change on wires: --fidelity flow or packet");
     const NamedWays names(wires);
     for (const Value& change : given.changes->items())
       traffic.changes.push_back(read_change(change, names));
@@ -207,15 +209,18 @@ std::string traffic_field(const std::string& traffic, const std::string& option)
   return Json({{"flows", {{"generator", "listed"}, {"list", std::move(list)}}}}).dump();
 }
 
-void check_traffic_option(const std::string& traffic, bool on_wires) {
-  if (!traffic.empty() && !on_wires)
-    throw InputError("--traffic", "needs wires that are shared: --fidelity flow or packet");
+void check_traffic_option(const std::string& traffic, bool has_messages) {
+  if (!traffic.empty() && !has_messages)
+    throw InputError("--traffic",
+                     "needs messages that it can meet: --fidelity message, flow or packet");
 }
 
 Field traffic_beside_field(std::string& traffic) {
-  return {"traffic", traffic,
-          "fidelities flow and packet: what else is on the wires, and links that fail: a traffic "
-          "file, or JSON itself: {\"changes\": [...]}"};
+  return {
+      "traffic", traffic,
+      "what else is on the wires (at fidelity message: at the ports, which are shared then), and "
+      "links that fail (fidelities flow and packet): a traffic file, or JSON itself: "
+      "{\"changes\": [...]}"};
 }
 
 }  // namespace sgdsim

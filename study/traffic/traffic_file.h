@@ -34,8 +34,8 @@ TrafficFile read_meanwhile(const std::string& traffic, const std::string& option
 // Its JSON, or for a file of JSON its name: the value of the field `traffic` of an experiment. A
 // table becomes a list.
 std::string traffic_field(const std::string& traffic, const std::string& option);
-// InputError if the option is given where messages share nothing.
-void check_traffic_option(const std::string& traffic, bool on_wires);
+// InputError if the option is given where there are no messages.
+void check_traffic_option(const std::string& traffic, bool has_messages);
 Field traffic_beside_field(std::string& traffic);
 
 }  // namespace sgdsim
