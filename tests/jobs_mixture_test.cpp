@@ -4,6 +4,7 @@
 
 #include "app/schema_check.h"
 #include "tests/jobs_cases.h"
+#include "tests/json_of_run.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
@@ -88,6 +89,35 @@ TEST_CASE("jobs, mixed: a layout alone is what layout says") {
                                                 {"memory", "192 GB"}}}}});
     CHECK(us_of(answer_to(file), 0, "iteration_us") == doctest::Approx(us).epsilon(1e-12));
   }
+}
+
+// Rank 0 computes 100 us and sends 1 MB, which takes a millisecond, and 2 us on the way; 1 waits
+// from the start.
+TEST_CASE("jobs, mixed: what the time of ranks goes into") {
+  const Json cluster = {{"shape", "single_switch"},
+                        {"nodes", 2},
+                        {"network", "nccl"},
+                        {"nic", {{"latency", "1 us"}, {"per_byte", "1 ns/B"}}}};
+  const Temporary goal(Temporary::Kind::file, tell);
+  const Json job = answer_to(file_of(cluster, {{{"schedule", goal.name()}}}))["jobs"][0];
+  // The sender is free when its last byte has left.
+  const double whole = 100 + 1000 + 2;
+  CHECK(job["iteration_us"].get<double>() == doctest::Approx(whole));
+  CHECK(job["last"] == Json({{"rank", 1},
+                             {"computing_us", 0.0},
+                             {"overlapped_us", 0.0},
+                             {"exposed_us", whole},
+                             {"idle_us", 0.0}}));
+  CHECK(job["time"] == Json({{"computing_us", 50.0},
+                             {"overlapped_us", 0.0},
+                             {"exposed_us", (1000 + whole) / 2},
+                             {"idle_us", 1.0}}));
+  CHECK(job["exposed_us"] == job["time"]["exposed_us"]);
+  CHECK(job["reason"].get<std::string>().starts_with(
+      "rank 1 ends last: 0 % of the time is computing, 100 %"));
+  const Json replayed =
+      json_of_run({"replay", goal.name(), "-c", cluster.dump(), "--format", "json"});
+  for (const char* field : {"time", "last", "reason"}) CHECK(replayed[field] == job[field]);
 }
 
 // What is reached of the links, and the constants of these GPUs.

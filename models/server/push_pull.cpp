@@ -1,9 +1,11 @@
-// Pushes and answers in the order in which they reach a port.
+// Pushes and answers in the order in which they reach a port. An actor of the clockwork that sends
+// nothing: it knows when ports are free.
 #include <algorithm>
 #include <optional>
 
 #include "models/server/parameter_server.h"
-#include "sim/core/event_queue.h"
+#include "sim/core/error.h"
+#include "sim/play/clockwork.h"
 
 namespace sgdsim {
 namespace {
@@ -20,6 +22,10 @@ class PushPull {
         starts_(std::move(starts)),
         out_free_(starts_),
         sums_(parts.size()) {
+    const double ways = static_cast<double>(parts.size()) * static_cast<double>(starts_.size());
+    if (ways > UINT32_MAX)
+      throw InputError("", "more than 2^32 messages of one exchange with parameter servers");
+    ways_.resize(parts.size() * starts_.size());
     out_free_.resize(starts_.size() +
                      (servers.dedicated ? static_cast<std::size_t>(servers.servers) : 0));
     in_free_.resize(out_free_.size());
@@ -28,34 +34,31 @@ class PushPull {
   Played play() {
     played_.ends = starts_;
     push();
-    while (!events_.empty()) {
-      const auto event = events_.pop();
-      switch (event.payload.what) {
-        case Event::pushed:
-          serve(event.payload, event.time);
-          break;
-        case Event::summed:
-          answer(event.payload.part, event.time);
-          break;
-        case Event::answered:
-          take(event.payload, event.time);
-          break;
-      }
+    Clockwork clockwork(clock_, *this);
+    while (clockwork.step()) {
     }
     played_.path = PathTaken::events;
     return std::move(played_);
   }
+  void happen(const Event& event, Time now) {
+    switch (static_cast<Kind>(event.kind_of_actor())) {
+      case pushed:
+        return serve(event.subject(), now);
+      case summed:
+        return answer(event.subject(), now);
+      case answered:
+        return take(event.subject(), now);
+    }
+  }
 
  private:
-  // The first byte of a part at the other end, or the end of its sum.
-  struct Event {
-    enum What : uint8_t { pushed, summed, answered };
-    What what;
-    std::size_t part;
-    int worker = 0;
-    Duration in_busy = {};
-    Duration transit = {};
-    Duration fold = {};
+  // The first byte of a part at the other end, by its way, or the end of a part's sum.
+  enum Kind : uint8_t { pushed, summed, answered };
+  // A part's to a worker, or from it.
+  struct Way {
+    Duration in_busy;
+    Duration transit;
+    Duration fold;
   };
   struct Sum {
     Time ready;
@@ -80,8 +83,9 @@ class PushPull {
     port = start + way.out_busy;
     ++played_.traffic.messages;
     played_.traffic.wire_B += size_B;
-    events_.push(start + way.flight, {is_answer ? Event::answered : Event::pushed, part, worker,
-                                      way.in_busy, way.transit, way.fold});
+    const std::size_t number = part * starts_.size() + static_cast<std::size_t>(worker);
+    ways_[number] = {way.in_busy, way.transit, way.fold};
+    own_clock_.plan(is_answer ? answered : pushed, number, start + way.flight);
   }
 
   // The own gradient of a co-located server is there when its worker starts.
@@ -104,9 +108,11 @@ class PushPull {
 
   // Every gradient but the first is folded in; after the last one the server answers. Its port is
   // taken only then: until then it sends what is ready before.
-  void serve(const Event& arrival, Time now) {
-    const int server = place(arrival.part);
-    Sum& sum = sums_[arrival.part];
+  void serve(std::size_t number, Time now) {
+    const std::size_t part = number / starts_.size();
+    const Way& arrival = ways_[number];
+    const int server = place(part);
+    Sum& sum = sums_[part];
     Time& port = in(server);
     const Time begin = std::max(port, now);
     Time there = begin + arrival.transit;
@@ -118,7 +124,7 @@ class PushPull {
     }
     sum.begun = true;
     sum.ready = there;
-    if (--sum.missing == 0) events_.push(sum.ready, {Event::summed, arrival.part});
+    if (--sum.missing == 0) own_clock_.plan(summed, part, sum.ready);
   }
 
   void answer(std::size_t part, Time now) {
@@ -132,11 +138,13 @@ class PushPull {
     }
   }
 
-  void take(const Event& arrival, Time now) {
-    Time& port = in(arrival.worker);
+  void take(std::size_t number, Time now) {
+    const int worker = static_cast<int>(number % starts_.size());
+    const Way& arrival = ways_[number];
+    Time& port = in(worker);
     const Time begin = std::max(port, now);
     port = begin + arrival.in_busy;
-    end(arrival.worker, begin + arrival.transit);
+    end(worker, begin + arrival.transit);
   }
 
   void end(int worker, Time time) {
@@ -151,8 +159,11 @@ class PushPull {
   std::vector<Time> starts_;
   std::vector<Time> out_free_;  // per endpoint
   std::vector<Time> in_free_;
+  std::vector<Way> ways_;  // part by part, of each worker
   std::vector<Sum> sums_;  // per part
-  EventQueue<Event> events_;
+  Agenda agenda_;
+  Clock clock_{agenda_, nullptr, nullptr};
+  ActorClock own_clock_{clock_, 1};
   Played played_;
 };
 

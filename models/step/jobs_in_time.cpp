@@ -225,6 +225,9 @@ const AsynchronousWorkers& JobsInTime::asynchronous(std::size_t job) {
 Time JobsInTime::end_of_schedule(std::size_t schedule) {
   return player_->end_of_schedule(schedule);
 }
+std::vector<RankShare> JobsInTime::shares_of_schedule(std::size_t schedule) const {
+  return player_->shares_of_schedule(schedule);
+}
 std::vector<EndedOperation> JobsInTime::ended_of_schedule(std::size_t schedule) const {
   return player_->ended_of_schedule(schedule);
 }

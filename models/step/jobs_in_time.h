@@ -71,6 +71,7 @@ class JobsInTime {
   // Plays until a schedule has ended, and says when that was. ScheduleStuck if it waits for ever.
   Time end_of_schedule(std::size_t schedule);
   std::vector<EndedOperation> ended_of_schedule(std::size_t schedule) const;  // with records
+  std::vector<RankShare> shares_of_schedule(std::size_t schedule) const;      // once it has ended
   double least_delivered() const;  // of a message of schedules
 
   std::vector<double> carried_B() const;                // by each resource, until now()

@@ -79,6 +79,9 @@ class JobsInTime::Player {
   std::vector<EndedOperation> ended_of_schedule(std::size_t schedule) const {
     return schedules_.ended_of(schedule);
   }
+  std::vector<RankShare> shares_of_schedule(std::size_t schedule) const {
+    return schedules_.shares_of(schedule);
+  }
   double least_delivered() const { return schedules_.least_delivered(); }
   std::vector<double> carried_B() const {
     return carrier_ == nullptr ? std::vector<double>() : carrier_->carried_B(now());

@@ -31,7 +31,8 @@ RanksInTime::RanksInTime(const ActorClock& clock, CallsInTime& calls, const Repl
       left_(schedule_.ranks()),
       traffic_of_(schedule_.programs()),
       of_group_(schedule_.groups()),
-      quiet_groups_(replay.rings == nullptr ? 0 : schedule_.groups()) {
+      quiet_groups_(replay.rings == nullptr ? 0 : schedule_.groups()),
+      shares_(schedule_.ranks()) {
   waits_.reserve(schedule_.operations().size());
   for (const RankOperation& operation : schedule_.operations()) waits_.push_back(operation.waits);
   result_.ends.resize(schedule_.ranks());
@@ -50,6 +51,12 @@ void RanksInTime::begin() {
     else
       plan(starts, i, start);
   }
+}
+
+Replayed RanksInTime::take_result() {
+  for (uint32_t rank = 0; rank < schedule_.ranks(); ++rank)
+    result_.shares.push_back(shares_.of(rank));
+  return std::move(result_);
 }
 
 void RanksInTime::happen(const Event& event, Time now) {
@@ -116,6 +123,7 @@ void RanksInTime::end(uint32_t place, Time now) {
   ++result_.operations;
   if (replay_.records) result_.ended[place] = now;
   const uint32_t rank = schedule_.rank_of(place);
+  shares_.end(rank, operation(place).verb, now);
   --left_[rank];
   result_.ends[rank] = std::max(result_.ends[rank], now);
   if (replay_.rings != nullptr && operation(place).verb == RankVerb::call)

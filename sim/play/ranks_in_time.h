@@ -13,6 +13,7 @@
 #include "sim/play/calls_in_time.h"
 #include "sim/play/matching.h"
 #include "sim/play/message_legs.h"
+#include "sim/play/rank_shares.h"
 #include "sim/play/replay.h"
 
 namespace sgdsim {
@@ -35,13 +36,14 @@ class RanksInTime {
   Time end_of(int rank) const { return result_.ends[static_cast<std::size_t>(rank)]; }
   uint32_t left_of(int rank) const { return left_[static_cast<std::size_t>(rank)]; }
   double least_delivered() const { return result_.least_delivered; }
+  const RankShare& share_of(int rank) const { return shares_.of(static_cast<uint32_t>(rank)); }
   bool has_ended() const { return result_.operations == waits_.size() && on_the_way_count_ == 0; }
 
   // Once nothing happens any more. `stranded`: messages that never arrive, of all that use the
   // network.
   void name_what_waits(const std::vector<Stranded>& stranded);
   // What has been done.
-  Replayed take_result() { return std::move(result_); }
+  Replayed take_result();
   const Replayed& result() const { return result_; }  // so far
 
  private:
@@ -115,6 +117,7 @@ class RanksInTime {
   bool has_ended(uint32_t place) const { return waits_[place] == over; }
   void plan(Kind kind, uint32_t subject, Time when) { clock_.plan(kind, subject, when); }
   void note_begin(uint32_t place, Time now) {
+    shares_.begin(schedule_.rank_of(place), operation(place).verb, now);
     if (replay_.records) result_.began[place] = now;
   }
   // A message to oneself meets no port.
@@ -198,6 +201,7 @@ class RanksInTime {
   std::vector<QuietGroup> quiet_groups_;         // none: no ring is quiet
   std::vector<uint32_t> left_alone_;             // groups whose wires no send has at this moment
   double one_by_one_ = 0;                        // messages of calls
+  RankShares shares_;
   Replayed result_;
 };
 

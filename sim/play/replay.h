@@ -26,6 +26,7 @@
 #include "sim/net/resources.h"
 #include "sim/net/stuck.h"
 #include "sim/play/quiet_rings.h"
+#include "sim/play/rank_shares.h"
 #include "sim/play/stand_ins.h"
 #include "sim/play/traffic_in_time.h"
 #include "sim/work/rank_schedule.h"
@@ -45,8 +46,9 @@ struct MessageCosts {
 enum class Unexpected : uint8_t { buffered, asked };
 
 struct Replayed {
-  std::vector<Time> ends;   // of the last operation of each rank
-  uint64_t operations = 0;  // that have ended
+  std::vector<Time> ends;         // of the last operation of each rank
+  std::vector<RankShare> shares;  // of each, until then; not of those that others stand for
+  uint64_t operations = 0;        // that have ended
   uint64_t messages = 0;
   uint64_t in_rings = 0;  // of these, of rings that were played at once
   double wire_B = 0;

@@ -46,6 +46,12 @@ Time SchedulesInTime::end_of(std::size_t schedule) const {
   return end;
 }
 
+std::vector<RankShare> SchedulesInTime::shares_of(std::size_t schedule) const {
+  std::vector<RankShare> shares;
+  for (const int place : schedules_[schedule].places) shares.push_back(ranks_.share_of(place));
+  return shares;
+}
+
 Time SchedulesInTime::end() const {
   Time end;
   for (std::size_t i = 0; i < schedules_.size(); ++i)

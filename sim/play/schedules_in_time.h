@@ -59,6 +59,8 @@ class SchedulesInTime {
   bool has_ended(std::size_t schedule) const;
   Time end_of(std::size_t schedule) const;
   Time end() const;  // of all that have ended
+  // Of one that has ended, by rank.
+  std::vector<RankShare> shares_of(std::size_t schedule) const;
   std::vector<EndedOperation> ended_of(std::size_t schedule) const;
   double packets(const Payload& payload) const { return packets_of(all_, payload); }
   double least_delivered() const {

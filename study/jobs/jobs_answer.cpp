@@ -46,44 +46,48 @@ Fields fields_of(const ToldJob& told) {
   const JobOfFile& job = told.job != nullptr ? *told.job : no_job;
   const JobTogether& result = told.result != nullptr ? *told.result : no_result;
   const auto& step = result.together.step;
-  const auto& alone = result.alone.step;
-  const bool has_reason = step && !step->critical.empty();
-  const auto exposed = [](const std::optional<StepResult>& one) {
-    return one ? std::optional(one->mean.exposed.us()) : std::nullopt;
-  };
-  return {
-      {"name", job.name, "name of the job"},
-      Field("kind", job.work ? std::optional(job.work->kind) : std::nullopt,
-            "what it is, if it is no experiment")
-          .one_of({"schedule", "layout", "collective"}),
-      {"what", job.work ? std::optional(job.work->what) : std::nullopt, "what it does, for people"},
-      {"experiment", job.work ? std::nullopt : std::optional(job.experiment.name),
-       "name of its experiment"},
-      {"strategy", job.work ? std::nullopt : std::optional(job.experiment.strategy.name),
-       "how its gradients are exchanged"},
-      Field("workers", job.places.size(), "how many it has").at_least(1),
-      {"places", job.places, "which workers of the cluster, by its ranks"},
-      Field("start_us", job.start.us(), "when it starts").at_least(0),
-      Field("end_us", (job.start + result.together.end).us(), "when its last message has ended")
-          .at_least(0),
-      Field("iteration_us", result.together.mean.us(),
-            "mean of its measured iterations, together with the others")
-          .at_least(0),
-      Field("alone_us", result.alone.mean.us(), "the same alone on the cluster, at the same places")
-          .at_least(0),
-      Field("slowdown", result.slowdown(), "the one divided by the other").at_least(0),
-      Field("exposed_us", exposed(step),
-            "communication that added to the iteration, together with the others")
-          .at_least(0),
-      Field("alone_exposed_us", step ? exposed(alone) : std::nullopt, "the same alone").at_least(0),
-      {"breakdown", step ? std::optional(step->mean) : std::nullopt,
-       "the parts of its mean iteration, together with the others, as in a result"},
-      critical_field(step ? &*step : nullptr),
-      {"reason",
-       has_reason ? std::optional(reason_text(*step, job.experiment.trace)) : std::nullopt,
-       "the same as a sentence"},
-      Field("iterations", result.together.iterations, "measured iterations").at_least(1),
-      {"warnings", result.warnings, "what the reader must know before trusting the numbers"}};
+  const auto& ranks = result.together.ranks;
+  std::string reason;
+  if (step && !step->critical.empty()) reason = reason_text(*step, job.experiment.trace);
+  if (ranks) reason = reason_text(*ranks);
+  return Fields{
+             {"name", job.name, "name of the job"},
+             Field("kind", job.work ? std::optional(job.work->kind) : std::nullopt,
+                   "what it is, if it is no experiment")
+                 .one_of({"schedule", "layout", "collective"}),
+             {"what", job.work ? std::optional(job.work->what) : std::nullopt,
+              "what it does, for people"},
+             {"experiment", job.work ? std::nullopt : std::optional(job.experiment.name),
+              "name of its experiment"},
+             {"strategy", job.work ? std::nullopt : std::optional(job.experiment.strategy.name),
+              "how its gradients are exchanged"},
+             Field("workers", job.places.size(), "how many it has").at_least(1),
+             {"places", job.places, "which workers of the cluster, by its ranks"},
+             Field("start_us", job.start.us(), "when it starts").at_least(0),
+             Field("end_us", (job.start + result.together.end).us(),
+                   "when its last message has ended")
+                 .at_least(0),
+             Field("iteration_us", result.together.mean.us(),
+                   "mean of its measured iterations, together with the others")
+                 .at_least(0),
+             Field("alone_us", result.alone.mean.us(),
+                   "the same alone on the cluster, at the same places")
+                 .at_least(0),
+             Field("slowdown", result.slowdown(), "the one divided by the other").at_least(0),
+             Field("exposed_us", result.together.exposed().us(),
+                   "communication that added to the iteration, together with the others; of what "
+                   "is no "
+                   "experiment, on average of its ranks, waiting for others included")
+                 .at_least(0),
+             Field("alone_exposed_us", result.alone.exposed().us(), "the same alone").at_least(0),
+             {"breakdown", step ? std::optional(step->mean) : std::nullopt,
+              "the parts of its mean iteration, together with the others, as in a result"},
+             critical_field(step ? &*step : nullptr),
+             reason_field(std::move(reason)),
+             Field("iterations", result.together.iterations, "measured iterations").at_least(1),
+             {"warnings", result.warnings,
+              "what the reader must know before trusting the numbers"}} +
+         rank_time_fields(ranks);
 }
 
 struct ToldPairs {

@@ -86,6 +86,7 @@ JobResult PlayedJobs::result_of(JobsInTime& in_time, std::size_t job, std::size_
   if (const auto& work = file_.jobs[job].work) {
     result.iterations = static_cast<std::size_t>(work->times);
     result.end = result.total = in_time.end_of_schedule(number) - start;
+    result.ranks = time_of(in_time.shares_of_schedule(number), start, work->times);
   } else {
     const StepQuestion& question = steps_[numbers_[job]];
     result.step = step_of(question, in_time, number, timeline, result.end);

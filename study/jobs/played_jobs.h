@@ -6,6 +6,7 @@
 
 #include "models/step/jobs_in_time.h"
 #include "study/jobs/jobs_file.h"
+#include "study/rank_time.h"
 
 namespace sgdsim {
 
@@ -14,8 +15,13 @@ struct JobResult {
   Duration total;
   Duration mean;  // of an iteration
   std::size_t iterations = 1;
-  Duration end;                    // from its start
-  std::optional<StepResult> step;  // of an experiment
+  Duration end;                           // from its start
+  std::optional<StepResult> step;         // of an experiment
+  std::optional<TimeOfRanks> ranks = {};  // of what is none
+  // Communication that nothing hides, of an iteration.
+  Duration exposed() const {
+    return step ? step->mean.exposed : ranks ? ranks->mean.exposed : Duration();
+  }
 };
 // What takes no time is not slowed down.
 inline double slowdown_of(Duration together, Duration alone) {

@@ -366,7 +366,10 @@ ReplayAnswer answer_replay(const ReplayWords& words, bool records, const Watch& 
   note_unequal(answer);
   if (const std::string lost = delivered_warning(answer.played->least_delivered); !lost.empty())
     answer.warnings.push_back(lost);
-  if (answer.played->stopped_by.empty() && !is_stuck(*answer.played)) return answer;
+  if (answer.played->stopped_by.empty() && !is_stuck(*answer.played)) {
+    answer.ranks = time_of(answer.played->shares, Time(), 1);
+    return answer;
+  }
   std::ostringstream why;
   explain(why, answer);
   answer.problem = why.str();
@@ -389,8 +392,7 @@ Fields replayed_fields(const ReplayAnswer& answer, const RankSchedule& schedule,
                 transport_taken_field(answer.transport),
                 {"complete", answer.problem.empty(),
                  "whether all operations have ended and all messages were received: false if the "
-                 "schedule is "
-                 "stuck, or was stopped by a limit"},
+                 "schedule is stuck, or was stopped by a limit"},
                 {"makespan_ps", last_of(played).ps(), "the end of the last rank, in picoseconds"},
                 {"end_ps", std::move(ends_ps),
                  "the end of the last operation of each rank, in picoseconds"},
@@ -399,6 +401,8 @@ Fields replayed_fields(const ReplayAnswer& answer, const RankSchedule& schedule,
                 {"messages", played.messages, "how many have been sent"},
                 {"wire_B", played.wire_B, "their bytes together"},
                 {"events", played.events, "how many events were simulated"}} +
+         rank_time_fields(answer.ranks) +
+         Fields{reason_field(answer.ranks ? reason_text(*answer.ranks) : "")} +
          use_fields_if_any(answer.wires.kinds.empty() ? nullptr : &answer.wires) +
          Fields{Field("warnings", std::move(warnings),
                       "what one should know of how the schedule is simulated")
@@ -421,17 +425,16 @@ void print(std::ostream& out, const ReplayAnswer& answer) {
   const Replayed& played = *answer.played;
   const auto last = std::max_element(played.ends.begin(), played.ends.end());
   const auto first = std::min_element(played.ends.begin(), played.ends.end());
-  out << schedule.ranks() << (schedule.ranks() == 1 ? " rank, " : " ranks, ")
-      << schedule.operations().size()
-      << (schedule.operations().size() == 1 ? " operation, " : " operations, ") << played.messages
-      << (played.messages == 1 ? " message of " : " messages of ") << rounded(played.wire_B)
+  out << counted(schedule.ranks(), "rank") << ", "
+      << counted(schedule.operations().size(), "operation") << ", "
+      << counted(played.messages, "message") << " of " << rounded(played.wire_B)
       << (played.messages == 1 ? " B\n\n" : " B together\n\n") << "makespan     "
       << short_duration(last->us(), 6) << "  (rank " << last - played.ends.begin() << ")\n"
       << "first end    " << short_duration(first->us(), 6) << "  (rank "
       << first - played.ends.begin() << ")\n";
+  if (answer.ranks) out << '\n' << reason_text(*answer.ranks) << '\n';
   if (answer.wires.busiest.empty()) return;
-  out << '\n';
-  print_use(out, answer.wires);
+  print_use(out << '\n', answer.wires);
 }
 
 Answer answer_replay(const Value& question, const Watch& watch) {

@@ -9,6 +9,7 @@
 #include "sim/net/link_use.h"
 #include "sim/play/replay.h"
 #include "study/answer.h"
+#include "study/rank_time.h"
 #include "study/replay/chakra_schedule.h"
 #include "study/replay/replay_wires.h"
 
@@ -22,8 +23,9 @@ struct ReplayAnswer {
   std::string transport = {};  // on wires; empty: messages share them evenly
   std::optional<RankSchedule> goal;
   std::optional<ChakraSchedule> chakra;
-  std::optional<Replayed> played;  // nothing: it cannot be played
-  WireUse wires;                   // where messages share them
+  std::optional<Replayed> played;    // nothing: it cannot be played
+  std::optional<TimeOfRanks> ranks;  // if it was played to its end
+  WireUse wires;                     // where messages share them
   std::vector<std::string> notes;
   std::vector<std::string> warnings;
   std::string problem;  // why it was not played, or not to its end; empty: it was
