@@ -66,14 +66,18 @@ Fields rank_time_fields(const std::optional<TimeOfRanks>& time) {
            "the same of the rank that ends last"}};
 }
 
+void print_reason(std::ostream& out, const std::optional<TimeOfRanks>& time) {
+  const std::string reason = time ? reason_text(*time) : "";
+  if (!reason.empty()) out << '\n' << reason << '\n';
+}
+
 Field reason_field(std::string reason) {
   return Field("reason", std::move(reason), "why it takes as long, as a sentence").if_any();
 }
 
 std::string reason_text(const TimeOfRanks& time) {
-  const auto part = [&](Duration one) {
-    return part_text(time.whole > Duration() ? one / time.whole : 0);
-  };
+  if (time.whole == Duration()) return "";
+  const auto part = [&](Duration one) { return part_text(one / time.whole); };
   const RankTime& last = time.of_last;
   return "rank " + std::to_string(time.last) + " ends last: " + part(last.computing) +
          " of the time is computing, " + part(last.exposed) + " exchanges and waiting for them, " +

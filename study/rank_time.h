@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,9 @@ struct TimeOfRanks {
 std::optional<TimeOfRanks> time_of(const std::vector<RankShare>& shares, Time start, int times);
 
 Fields rank_time_fields(const std::optional<TimeOfRanks>& time);
-// "rank 3 ends last: 58 % of the time is computing, ...".
+// "rank 3 ends last: 58 % of the time is computing, ..."; empty if that took no time.
 std::string reason_text(const TimeOfRanks& time);
+void print_reason(std::ostream& out, const std::optional<TimeOfRanks>& time);
 Field reason_field(std::string reason);  // empty: there is none
 
 }  // namespace sgdsim

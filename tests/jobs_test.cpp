@@ -181,7 +181,7 @@ TEST_CASE("jobs: what cannot be is refused with a sentence") {
   const Temporary mixed(Temporary::Kind::file, with(Json::array({direct, job("1,3")})).dump());
   CHECK(run_sgdsim({"jobs", mixed.name()}).log ==
         "sgdsim: jobs that share a network have the same values of the options alpha and "
-        "send_buffer\n");
+        "send_buffer (parameter servers have none): say them in all jobs, or in none\n");
   const auto log_of = [&](const char* field, const Json& value) {
     Json one = job("0,2");
     one["experiment"][field] = value;

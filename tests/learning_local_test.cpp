@@ -51,7 +51,7 @@ TEST_CASE("lesson: local steps whose changes are selected") {
     CHECK(weights[0] == doctest::Approx(after[i].first).epsilon(1e-12));
     CHECK(weights[1] == doctest::Approx(after[i].second).epsilon(1e-12));
   }
-  // Where all is sent, it is the average; and of one step, what is selected of gradients.
+  // Where all is sent, it is the average.
   plan.compressing = selecting(Numbers::topk, 1);
   LessonPlan dense = plan;
   dense.compressing = {};

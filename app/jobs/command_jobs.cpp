@@ -44,7 +44,8 @@ void add_jobs_command(CLI::App& program, Streams streams) {
   add_options(*command, jobs_fields(arguments->words));
   add_format_option(*command, arguments->format);
   command->add_option("--timeline", arguments->timeline,
-                      "write what worker 0 of every experiment does as a Chrome trace");
+                      "write a Chrome trace of worker 0 of every experiment, and of all ranks of "
+                      "anything else");
   add_force_option(*command, arguments->force);
   command->footer(
       "Example:\n  sgdsim jobs app/job_files/two_jobs.json --set jobs.1.placement=spread");

@@ -77,6 +77,7 @@ CollectiveOptions with_others(const CollectiveOptions& options) {
     throw InputError("", turns_alone);
   CollectiveOptions all = options;
   all.shares_ports = true;
+  all.given.insert(all.given.end(), {"ports", "send_buffer"});
   return all;
 }
 

@@ -19,11 +19,8 @@ inline AlphaRule usual_alpha(NetworkKind kind) {
 
 inline constexpr char turns_alone[] =
     "messages that meet those of others share ports: leave ports=turns out, or say shared";
-// What connections of a cluster take off a sender's hands where messages share ports.
-inline Bytes usual_buffer(const Cluster& cluster) {
-  return sends_over_tcp(cluster.kind) ? cluster.window : Bytes();
-}
-// The options where messages meet those of others at ports. InputError if they say turns.
+// The options where messages meet those of others at ports, and nothing is handed over that the
+// options do not say. InputError if they say turns.
 CollectiveOptions with_others(const CollectiveOptions& options);
 
 // The options with the defaults of a network; those that were given stay.

@@ -80,7 +80,7 @@ class InCommon {
   // Of a worker that descends by itself.
   Steps<Real> own_steps() const {
     Optimizer own = plan_.optimizer;
-    own.momentum_on_worker = false;  // nothing is selected
+    own.momentum_on_worker = false;  // what is selected are changes
     return Steps<Real>(own, size_);
   }
 

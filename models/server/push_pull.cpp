@@ -24,7 +24,8 @@ class PushPull {
         sums_(parts.size()) {
     const double ways = static_cast<double>(parts.size()) * static_cast<double>(starts_.size());
     if (ways > UINT32_MAX)
-      throw InputError("", "more than 2^32 messages of one exchange with parameter servers");
+      throw InputError(
+          "", "more than 2^32 messages of one exchange with parameter servers: say fewer servers");
     ways_.resize(parts.size() * starts_.size());
     out_free_.resize(starts_.size() +
                      (servers.dedicated ? static_cast<std::size_t>(servers.servers) : 0));

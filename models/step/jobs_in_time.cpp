@@ -14,11 +14,10 @@ namespace {
 
 constexpr double most_times = 1 << 28;  // kept, of eight bytes
 
-CollectiveOptions options_of(const TrainingJob& job, Bytes usual_buffer) {
+CollectiveOptions options_of(const TrainingJob& job) {
   const MessageCost& cost = job.question->cost;
   if (cost.servers() == nullptr) return cost.job().options;
   CollectiveOptions options;
-  options.send_buffer = usual_buffer;
   options.alpha = cost.servers()->alpha;
   return options;
 }
@@ -63,15 +62,15 @@ std::unique_ptr<Carrier> JobsInTime::Player::make_carrier() {
     if (job.question->cost.plays()) sending.push_back(&job);
   CollectiveOptions options;
   options.alpha = question_.alpha;
-  options.send_buffer = question_.send_buffer;
-  if (!sending.empty()) options = options_of(*sending.front(), question_.send_buffer);
+  if (!sending.empty()) options = options_of(*sending.front());
   alpha_ = options.alpha;
   for (const TrainingJob* job : sending) {
-    const CollectiveOptions its = options_of(*job, question_.send_buffer);
+    const CollectiveOptions its = options_of(*job);
     if (its.alpha != options.alpha || its.send_buffer != options.send_buffer)
-      throw InputError("",
-                       "jobs that share a network have the same values of the options alpha and "
-                       "send_buffer");
+      throw InputError(
+          "",
+          "jobs that share a network have the same values of the options alpha and "
+          "send_buffer (parameter servers have none): say them in all jobs, or in none");
   }
   if (question_.wires == nullptr && !question_.shares_ports) return nullptr;
   return std::make_unique<Flows>(

@@ -42,7 +42,6 @@ struct JobsQuestion {
   bool shares_ports = true;    // or each has them to itself, as where steps are played in rounds
   MakeCarrier carrier = {};    // of messages on them; none: flows
   AlphaRule alpha = AlphaRule::port;  // of flows, unless a training says another one
-  Bytes send_buffer = {};             // likewise
   bool records = false;               // what ranks of schedules did
   LinkWatch* watch = nullptr;         // hears how much of its wires is in use
   Meanwhile meanwhile = {};

@@ -173,7 +173,8 @@ MessageCost MessageCost::on_ports(const Cluster& cluster) const {
   if (std::vector<MessageCost>* candidates = cost.algorithms())
     for (MessageCost& candidate : *candidates) {
       candidate = candidate.on_ports(cluster);
-      if (candidate.job_.options.shares_ports) cost.job_.options = candidate.job_.options;
+      if (candidate.is_known() && candidate.job_.options.shares_ports)
+        cost.job_.options = candidate.job_.options;
     }
   return cost;
 }

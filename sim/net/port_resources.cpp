@@ -1,13 +1,17 @@
-// Numbered worker by worker, then way by way; out before in.
+// Numbered worker by worker, then way by way, then worker by worker inside nodes; out before in.
 #include "sim/net/port_resources.h"
 
 namespace sgdsim {
 
+PortResources::PortResources(const Network& network, int node)
+    : network_(network), node_(node), outer_(2 * static_cast<std::size_t>(network.workers())) {
+  for (const SharedWays& shared : network.shared_ways())
+    outer_ += 2 * shared.count(network.workers());
+}
+
 std::vector<double> PortResources::capacities() const {
-  auto ports = 2 * static_cast<std::size_t>(network_.workers());
-  for (const SharedWays& shared : network_.shared_ways())
-    ports += 2 * shared.count(network_.workers());
-  return std::vector<double>(ports, 1.0);
+  const std::size_t inner = node_ > 1 ? 2 * static_cast<std::size_t>(network_.workers()) : 0;
+  return std::vector<double>(outer_ + inner, 1.0);
 }
 
 bool PortResources::find(const Parcel& parcel, Part part, std::vector<ResourceUse>& uses) {
@@ -17,8 +21,11 @@ bool PortResources::find(const Parcel& parcel, Part part, std::vector<ResourceUs
   auto per_byte = [&](Duration busy) { return static_cast<double>(busy.ps()) / parcel.size_B; };
   const bool leaves = part != Part::enters;
   const bool enters = part != Part::leaves;
-  if (leaves) add(2 * static_cast<std::size_t>(parcel.from), per_byte(parcel.leg.out_busy));
-  if (enters) add(2 * static_cast<std::size_t>(parcel.to) + 1, per_byte(parcel.leg.in_busy));
+  const bool stays = node_ > 1 && parcel.from / node_ == parcel.to / node_;
+  const std::size_t first = stays ? outer_ : 0;
+  if (leaves) add(first + 2 * static_cast<std::size_t>(parcel.from), per_byte(parcel.leg.out_busy));
+  if (enters)
+    add(first + 2 * static_cast<std::size_t>(parcel.to) + 1, per_byte(parcel.leg.in_busy));
   std::size_t base = 2 * static_cast<std::size_t>(network_.workers());
   for (const SharedWays& shared : network_.shared_ways()) {
     if (shared.carries(parcel.from, parcel.to)) {

@@ -8,7 +8,8 @@ namespace sgdsim {
 
 class PortResources : public Resources {
  public:
-  explicit PortResources(const Network& network) : network_(network) {}
+  // `node`: workers of so many consecutive ones have ports of their own for each other; 1: none.
+  explicit PortResources(const Network& network, int node = 1);
 
   // A port gives all its time. What a message takes of it is the time that a byte keeps it busy.
   std::vector<double> capacities() const override;
@@ -19,6 +20,8 @@ class PortResources : public Resources {
 
  private:
   const Network& network_;
+  int node_;
+  std::size_t outer_;  // ports
 };
 
 }  // namespace sgdsim

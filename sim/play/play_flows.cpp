@@ -54,10 +54,7 @@ class FlowsPlayer {
     LinkWatch* watch = question_.watched.empty() ? nullptr : &watch_;
     if (question_.carrier) return question_.carrier(*question_.resources, agenda_, watch);
     return std::make_unique<Flows>(
-        *question_.resources,
-        Flows::Options{
-            .alpha = question_.alpha, .send_buffer_B = question_.send_buffer_B, .watch = watch},
-        agenda_);
+        *question_.resources, Flows::Options{.alpha = question_.alpha, .watch = watch}, agenda_);
   }
 
   void check_packets_of_flows() const {

@@ -16,7 +16,6 @@ struct FlowsQuestion {
   Resources* resources = nullptr;
   MakeCarrier carrier = {};                  // none: flows
   AlphaRule alpha = AlphaRule::port;         // of those
-  double send_buffer_B = 0;                  // likewise
   std::span<const WireChange> changes = {};  // in the order of their times
   // How much of these was in use, interval by interval.
   std::vector<uint32_t> watched = {};

@@ -98,8 +98,8 @@ Fields fields_of(CollectiveFile& o) {
             "at fidelity packet: one of `sgdsim list transports`, or a file")
           .like(text_schema),
       Field("traffic", o.traffic,
-            "at fidelities flow and packet: what else is on the wires, and links that change: a "
-            "file, or what is in one, as in sgdsim/traffic/1")
+            "what else is on the wires (fidelity message: at the ports), and links that change "
+            "(flow and packet): a file, or what is in one, as in sgdsim/traffic/1")
           .like(schema_of_traffic_in),
       {"start", o.start, "when each rank starts, one time per rank"},
       Field("jitter", o.jitter, "sigma of a lognormal factor of mean 1 on every message")

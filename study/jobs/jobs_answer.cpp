@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/core/refusal.h"
 #include "study/shell_word.h"
 #include "study/step/reason.h"
 #include "study/step/result_json.h"
@@ -76,8 +77,7 @@ Fields fields_of(const ToldJob& told) {
              Field("slowdown", result.slowdown(), "the one divided by the other").at_least(0),
              Field("exposed_us", result.together.exposed().us(),
                    "communication that added to the iteration, together with the others; of what "
-                   "is no "
-                   "experiment, on average of its ranks, waiting for others included")
+                   "is no experiment, on average of its ranks, waiting for others included")
                  .at_least(0),
              Field("alone_exposed_us", result.alone.exposed().us(), "the same alone").at_least(0),
              {"breakdown", step ? std::optional(step->mean) : std::nullopt,
@@ -158,6 +158,8 @@ JobsAnswer answer_of(const JobTrials& trials, bool wants_timeline, int64_t bins,
                      const Watch& watch) {
   JobsAnswer answer{read_jobs(trials.source), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   const JobsFile& file = answer.file;
+  if (bins > 0 && !is_on_wires(file.fidelity))
+    throw no_effect("--bins", "at --fidelity " + std::string(name_of(file.fidelity)));
   Stopper stopper(watch.look, trials.limits);
   const auto wires = file.shared();
   JobsQuestion question{.network = &file.cluster.network,

@@ -278,9 +278,9 @@ void read_job(const Value& value, JobsFile& jobs, const Json& cluster, FreeWorke
   if (resolved.json.contains("traffic"))
     experiment.fail("the traffic beside all jobs is that of the jobs file");
   resolved.json["fidelity"] = name_of(jobs.fidelity);
-  job.experiment.meets_others = true;
   job.experiment.cluster = part_of(jobs.cluster, job.places, value);
   read_changes(job.experiment, resolved, {.cluster = true});
+  job.experiment.meets_others = true;
   // Jobs alike do not stumble at the same time.
   if (!resolved.json.contains("seed"))
     job.experiment.seed = number == 0 ? seed : Random(seed).stream(number).bits() >> 2;
@@ -318,7 +318,8 @@ JobsFile read_whole(const Json& json, const std::string& file,
   if (given.routing && jobs.fidelity == Fidelity::packet)
     (given.transport ? *given.transport : root).fail(packets_have_spray);
   if (given.routing && jobs.fidelity == Fidelity::message)
-    throw no_effect("routing", "at --fidelity " + std::string(name_of(jobs.fidelity)));
+    throw no_effect(root.file() + ": /routing",
+                    "at --fidelity " + std::string(name_of(jobs.fidelity)));
   Sent sent = sent_on(jobs.cluster, jobs.fidelity, jobs.routes, given.transport, root);
   jobs.transport = std::move(sent.transport);
   jobs.carrier = std::move(sent.carrier);

@@ -32,7 +32,6 @@ StepResult step_of(const StepQuestion& question, JobsInTime& in_time, std::size_
 
 PlayedJobs::PlayedJobs(const JobsFile& file, JobsQuestion& question) : file_(file) {
   question.alpha = usual_alpha(file.cluster.kind);
-  if (file.fidelity == Fidelity::message) question.send_buffer = usual_buffer(file.cluster);
   for (const JobOfFile& job : file.jobs)
     if (!job.work) steps_.push_back(job.experiment.question());
   for (const JobOfFile& job : file.jobs) {
@@ -58,7 +57,6 @@ std::vector<JobResult> PlayedJobs::play(const JobsQuestion& all,
                         .wires = wires.get(),
                         .carrier = all.carrier,
                         .alpha = all.alpha,
-                        .send_buffer = all.send_buffer,
                         .stopper = all.stopper};
   std::vector<std::size_t> numbers;
   for (const std::size_t job : jobs) {

@@ -139,9 +139,10 @@ std::string file_name(const std::string& path) {
 
 // What collectives say about all that shares their network is not theirs to say.
 void check_options(const CollectiveOptions& options, const Value& where) {
-  const CollectiveOptions usual;
-  if (options.alpha != usual.alpha || options.shares_ports || options.send_buffer.count() > 0 ||
-      options.routing != usual.routing)
+  const bool says = std::any_of(options.given.begin(), options.given.end(), [](const auto& key) {
+    return key == "alpha" || key == "ports" || key == "send_buffer" || key == "routing";
+  });
+  if (says)
     where.fail(
         "the options alpha, ports, send_buffer and routing are of all that shares the network; "
         "leave them out here");

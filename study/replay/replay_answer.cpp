@@ -191,7 +191,8 @@ void set_messages(const ReplayWords& words, const std::optional<Cluster>& cluste
   if (question.shares_ports && !cluster)
     throw InputError("--ports", "are shared on a --cluster only");
   if (question.shares_ports && question.costs.gap > Duration())
-    throw InputError("--g", "keeps messages of a card apart, which --ports shared does not");
+    throw InputError("--g",
+                     "keeps messages of a card apart, which shared ports do not: leave it out");
   if (!words.send_buffer.empty()) {
     if (!question.shares_ports) throw needs("--send-buffer", "--ports shared");
     question.send_buffer_B =
@@ -203,9 +204,9 @@ void set_messages(const ReplayWords& words, const std::optional<Cluster>& cluste
     question.alpha = usual_alpha(cluster->kind);
   if (words.unexpected.empty()) return;
   if (question.shares_ports || question.resources != nullptr)
-    throw no_effect("--unexpected",
-                    "where messages share ports or wires: bytes come as they are sent; it goes "
-                    "with --fidelity message and --ports turns");
+    throw no_effect(
+        "--unexpected",
+        "where messages share ports or wires: bytes come as they are sent; leave it out");
   question.unexpected = words.unexpected == "asked" ? Unexpected::asked : Unexpected::buffered;
 }
 
@@ -432,9 +433,8 @@ void print(std::ostream& out, const ReplayAnswer& answer) {
       << short_duration(last->us(), 6) << "  (rank " << last - played.ends.begin() << ")\n"
       << "first end    " << short_duration(first->us(), 6) << "  (rank "
       << first - played.ends.begin() << ")\n";
-  if (answer.ranks) out << '\n' << reason_text(*answer.ranks) << '\n';
-  if (answer.wires.busiest.empty()) return;
-  print_use(out << '\n', answer.wires);
+  print_reason(out, answer.ranks);
+  if (!answer.wires.busiest.empty()) print_use(out << '\n', answer.wires);
 }
 
 Answer answer_replay(const Value& question, const Watch& watch) {

@@ -231,7 +231,7 @@ StepQuestion Experiment::question() const {
   const auto moved = [&](const MessageCost& one) {
     MessageCost on_cluster = one.on(cluster.network);
     if (fidelity != Fidelity::message) return on_cluster;
-    if (traffic || meets_others) on_cluster = on_cluster.among_others();
+    if (meets_others_at_ports()) on_cluster = on_cluster.among_others();
     return on_cluster.on_ports(cluster);
   };
   question.cost = moved(cost);

@@ -40,10 +40,10 @@ struct Experiment {
   WorkerModel workers;
   std::optional<Convergence> convergence;
   Fidelity fidelity = Fidelity::message;
-  bool meets_others = false;                   // at fidelity message: other jobs use its ports
+  bool meets_others = false;                   // other jobs use its wires or ports
   MakeCarrier carrier;                         // on wires; none: messages share them evenly
   std::string transport;                       // its name
-  std::shared_ptr<const TrafficFile> traffic;  // fidelities flow and packet: of others; or null
+  std::shared_ptr<const TrafficFile> traffic;  // of others; or null
   int iterations = 1;
   int warm_up = 2;
   uint64_t seed = 1;
@@ -59,6 +59,10 @@ struct Experiment {
   // strategy by priority has an answer with it that does not play every message, and comparing one
   // without it with others would be unfair.
   std::optional<double> unsaid_interference() const;
+  // At fidelity message, whose messages else have ports to themselves or among them.
+  bool meets_others_at_ports() const {
+    return fidelity == Fidelity::message && (traffic != nullptr || meets_others);
+  }
   // An iteration on one worker, which exchanges nothing: as stated, or what its own work takes.
   Duration one_worker() const;
   // The experiment must outlive the question.

@@ -87,8 +87,9 @@ Fields fields_of(ExperimentFields& o) {
                  .like(schema_of_synchronizations),
              {"fidelity", o.fidelity, "how much is simulated"},
              Field("traffic", o.traffic,
-                   "fidelities flow and packet: what else is on the wires, and links that change, "
-                   "or the path of such a file; see docs/traffic.md")
+                   "what else is on the wires (fidelity message: at the ports), and links that "
+                   "change "
+                   "(flow and packet), or the path of such a file; see docs/traffic.md")
                  .otherwise("none")
                  .like(schema_of_traffic),
              Field("transport", o.transport,

@@ -27,10 +27,15 @@ std::string extrapolation_of(const MessageCost& cost, const Transfer& transfer,
          " is beyond the curve: an extrapolation from its last octave";
 }
 
+// Whether messages share what there is with others': wires, or ports.
+bool meets(const Experiment& experiment) {
+  return is_on_wires(experiment.fidelity) || experiment.meets_others_at_ports();
+}
+
 // Exchanges whose cost has no messages, and what was played for them.
 void add_stand_ins(const Experiment& experiment, const StepResult& result,
                    std::vector<std::string>& warnings) {
-  if (!is_on_wires(experiment.fidelity)) return;  // only there are messages played for a formula
+  if (!meets(experiment)) return;  // only there are messages played for a formula
   const MessageCost cost = experiment.question().cost;
   std::map<std::string, std::size_t> played;
   for (const MessageRecord& message : result.messages) {
@@ -57,11 +62,12 @@ void add_stand_ins(const Experiment& experiment, const StepResult& result,
 // Exchanges of which only the time is known, where others' messages share wires.
 void add_priced(const Experiment& experiment, const StepResult& result,
                 std::vector<std::string>& warnings) {
-  if (!is_on_wires(experiment.fidelity) || result.messages.empty()) return;
+  if (!meets(experiment) || result.messages.empty()) return;
   if (experiment.question().cost.plays()) return;
   warnings.push_back(experiment.collective + " is only a time, without messages: at fidelity " +
                      std::string(name_of(experiment.fidelity)) +
-                     " its exchanges take that time, whatever else is on the wires");
+                     " its exchanges take that time, whatever else is on the " +
+                     (is_on_wires(experiment.fidelity) ? "wires" : "ports"));
 }
 
 // Workers behind one card take turns there, which servers know on wires only.
@@ -69,7 +75,7 @@ void add_shared_cards(const Experiment& experiment, std::vector<std::string>& wa
   const Cluster& cluster = experiment.cluster;
   const bool share = cluster.workers_per_node > cluster.cards_per_node() &&
                      cluster.workers_per_node < cluster.network.workers();
-  if (experiment.cost.servers() == nullptr || !share || is_on_wires(experiment.fidelity)) return;
+  if (experiment.cost.servers() == nullptr || !share || meets(experiment)) return;
   warnings.push_back("the " + std::to_string(cluster.workers_per_node) +
                      " workers of a node have a port each here, and share " +
                      std::to_string(cluster.cards_per_node()) +
@@ -84,8 +90,7 @@ void add_unlike_to_servers(const Experiment& experiment, const StepResult& resul
   constexpr int64_t alike = 4;
   const ParameterServers* servers = experiment.cost.servers();
   const std::vector<MessageRecord>& sent = result.messages;
-  if (servers == nullptr || servers->barrier || is_on_wires(experiment.fidelity) || sent.size() < 2)
-    return;
+  if (servers == nullptr || servers->barrier || meets(experiment) || sent.size() < 2) return;
   const bool is_formula = experiment.fidelity == Fidelity::closed_form;
   if (!is_formula && !starts_in_flight(experiment.cluster.kind)) return;
   const auto [least, most] = std::minmax_element(

@@ -159,10 +159,7 @@ TrafficAnswer answer_traffic(const TrafficWords& words, const Watch& watch, bool
                          .watched_queues = {},
                          .interval = {},
                          .stopper = &stopper};
-  if (fidelity == Fidelity::message) {
-    question.alpha = usual_alpha(answer.cluster.kind);
-    question.send_buffer_B = static_cast<double>(usual_buffer(answer.cluster).count());
-  }
+  if (fidelity == Fidelity::message) question.alpha = usual_alpha(answer.cluster.kind);
   answer.played = play_flows(question);
   answer.completion = completion_of(answer.file, answer.played, answer.cluster, *wires,
                                     static_cast<std::size_t>(links));
