@@ -117,10 +117,15 @@ TEST_CASE("goodput step: a layout is what `sgdsim layout` says, and shrinks by a
 }
 
 TEST_CASE("goodput step: a layout is priced for the GPUs of the cluster, or it is said") {
-  Json step = {{"layout", "tp8 dp2 ga8 zero1"}, {"model", "llama3.1_8b"}, {"cluster", "aws_p3_2"}};
-  const GoodputQuestion v100 = read(question_about(step, {{"gpu", 0.5}}));
-  REQUIRE(v100.step_notes.size() == 1);
-  CHECK(v100.step_notes.front().find("of which no file ships") != std::string::npos);
+  Json box = Document::read(std::string(SGDSIM_SOURCE_DIR) + "/topologies/data/dgx_a100_2.json")
+                 .root()
+                 .json();
+  box["gpu"] = "p100";
+  const Temporary file(Temporary::Kind::file, box.dump());
+  Json step = {{"layout", "tp8 dp2 ga8 zero1"}, {"model", "llama3.1_8b"}, {"cluster", file.name()}};
+  const GoodputQuestion p100 = read(question_about(step, {{"gpu", 0.5}}));
+  REQUIRE(p100.step_notes.size() == 1);
+  CHECK(p100.step_notes.front().find("of which no file ships") != std::string::npos);
   step["cluster"] = "dgx_a100_2";
   const GoodputQuestion a100 = read(question_about(step, {{"gpu", 0.5}}));
   CHECK(a100.step_notes.empty());

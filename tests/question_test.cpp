@@ -266,8 +266,8 @@ TEST_CASE("questions: what is wrong is a sentence with the code of the command l
   CHECK(error_of("layout", R"({"model": "llama3.1_8b", "cluster": "dgx_h100_4", "gpus": -1})") ==
         "question: /gpus: expected a whole number from 1 to 1048576, got the number -1");
   CHECK(error_of("traffic", R"({"traffic": "x", "cluster": "y", "fidelity": "flwo"})") ==
-        "question: /fidelity: unknown fidelity \"flwo\" (did you mean \"flow\"?); known: flow, "
-        "packet");
+        "question: /fidelity: unknown fidelity \"flwo\" (did you mean \"flow\"?); known: "
+        "message, flow, packet");
   CHECK(error_of("collective", R"({"bytes": "1 MiB", "clutser": "10gbe_16"})")
             .find("unknown field \"clutser\"") != std::string::npos);
   // A verdict has an answer, too: this case is beyond its tolerance where nothing is tolerated.

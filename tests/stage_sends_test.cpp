@@ -66,7 +66,7 @@ TEST_CASE("sends: each boundary takes what it takes, and a card is shared by who
 // Messages on wires know nothing of formulas.
 TEST_CASE("sends: closed form and passes agree with wires where few stages leave a node") {
   const std::vector<std::vector<std::string>> questions = {
-      {"-c", "aws_p3_2", "--layout", "tp2 pp8 ga64 zero0 sp"},
+      {"-c", "aws_p3_2", "--memory", "2000GB", "--layout", "tp2 pp8 ga64 zero0 sp"},
       {"-c", "aws_p3_2", "--memory", "2000GB", "--layout", "pp16 dp1 ga32 zero0"},
       {"-c", "100gbe_2x8", "--layout", "pp16 ga64 zero0"},
       {"-c", "100gbe_2x8", "--memory", "2000GB", "--layout", "pp16 vp2 ga64 zero0"},
