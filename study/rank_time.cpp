@@ -28,9 +28,23 @@ Fields fields_of(const LastRank& last) {
   return Fields{{"rank", last.rank, "which it is"}} + fields_of(last.time);
 }
 
-Duration nth(Duration sum, std::size_t parts) {
-  return Duration::ps(sum.ps() / static_cast<int64_t>(parts));
-}
+// Of whole times of many ranks, whose sum may be longer than a time can be.
+struct Sums {
+  double computing_ps = 0, overlapped_ps = 0, exposed_ps = 0;
+  void add(const RankShare& one) {
+    computing_ps += static_cast<double>(one.computing.ps());
+    overlapped_ps += static_cast<double>(one.overlapped.ps());
+    exposed_ps += static_cast<double>(one.exposed.ps());
+  }
+  RankTime over(std::size_t parts, Duration whole) const {
+    const auto nth = [&](double sum) {
+      return Duration::nearest_ps(sum / static_cast<double>(parts));
+    };
+    RankTime time{nth(computing_ps), nth(overlapped_ps), nth(exposed_ps), {}};
+    time.idle = std::max(Duration(), whole - time.computing - time.exposed);
+    return time;
+  }
+};
 
 }  // namespace
 
@@ -39,21 +53,14 @@ std::optional<TimeOfRanks> time_of(const std::vector<RankShare>& shares, Time st
   const auto last =
       std::max_element(shares.begin(), shares.end(),
                        [](const RankShare& a, const RankShare& b) { return a.until < b.until; });
-  const Duration whole = std::max(last->until, start) - start;
   const auto count = static_cast<std::size_t>(times);
-  const auto told = [&](const RankShare& sum, std::size_t of) {
-    RankTime time{nth(sum.computing, of), nth(sum.overlapped, of), nth(sum.exposed, of), {}};
-    time.idle = std::max(Duration(), nth(whole, count) - time.computing - time.exposed);
-    return time;
-  };
-  RankShare sum;
-  for (const RankShare& one : shares) {
-    sum.computing += one.computing;
-    sum.overlapped += one.overlapped;
-    sum.exposed += one.exposed;
-  }
-  return TimeOfRanks{nth(whole, count), told(sum, shares.size() * count),
-                     static_cast<std::size_t>(last - shares.begin()), told(*last, count)};
+  const auto whole = Duration::ps((std::max(last->until, start) - start).ps() / times);
+  Sums all;
+  for (const RankShare& one : shares) all.add(one);
+  Sums of_last;
+  of_last.add(*last);
+  return TimeOfRanks{whole, all.over(shares.size() * count, whole),
+                     static_cast<std::size_t>(last - shares.begin()), of_last.over(count, whole)};
 }
 
 Fields rank_time_fields(const std::optional<TimeOfRanks>& time) {
@@ -81,7 +88,7 @@ std::string reason_text(const TimeOfRanks& time) {
   const RankTime& last = time.of_last;
   return "rank " + std::to_string(time.last) + " ends last: " + part(last.computing) +
          " of the time is computing, " + part(last.exposed) + " exchanges and waiting for them, " +
-         part(last.idle) + " nothing (mean of ranks: " + part(time.mean.computing) + ", " +
+         part(last.idle) + " idle (mean of ranks: " + part(time.mean.computing) + ", " +
          part(time.mean.exposed) + ", " + part(time.mean.idle) + ")";
 }
 

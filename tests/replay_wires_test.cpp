@@ -155,6 +155,19 @@ TEST_CASE("replay on wires: timelines show what every rank did") {
   CHECK(picture.out.find("\nrank 3        computing") != std::string::npos);
 }
 
+// Four times 3 * 10^18 ps are more than a time can be; their mean is not.
+TEST_CASE("replay: ranks whose times are long") {
+  std::string goal = "num_ranks 4\n";
+  for (int rank = 0; rank < 4; ++rank)
+    goal += "rank " + std::to_string(rank) + " {\nl1: calc 3000000000000000\n}\n";
+  const Temporary file(Temporary::Kind::file, goal);
+  const Ran ran = run_sgdsim({"replay", file.name(), "--L", "1", "--G", "1", "--format", "json"});
+  REQUIRE_MESSAGE(ran.exit_code == 0, ran.log);
+  const Json json = Json::parse(ran.out);
+  CHECK(json["time"]["computing_us"].get<double>() == doctest::Approx(3e12));
+  CHECK(json["time"]["idle_us"].get<double>() == 0);
+}
+
 TEST_CASE("replay on wires: what is refused") {
   struct Row {
     std::vector<std::string> more;

@@ -203,7 +203,8 @@ TEST_CASE("local SGD: changes are compressed when they are exchanged") {
                         "--format", "json"})["metrics"]["iteration_us"]["mean"]
         .get<double>();
   };
-  const double computing_us = 85735 + 171470;  // of its trace
+  const double computing_us =
+      85735 + 171470;  // forward and backward of traces/data/alexnet_p102.json
   for (const char* fidelity : {"closed_form", "message"}) {
     const double each = ps_of("none", fidelity);
     CHECK(ps_of(R"({"name":"local_sgd","steps":1})", fidelity) == doctest::Approx(each));

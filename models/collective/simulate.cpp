@@ -194,7 +194,7 @@ std::unique_ptr<Resources> shared_at(Fidelity fidelity, const Cluster& cluster,
                                      const RouteChoice& routes) {
   if (is_on_wires(fidelity)) return cluster.wires(routes);
   if (cluster.network.crowding().any())
-    throw InputError("", crowding_is_for("messages of several that meet at ports"));
+    throw InputError("", crowding_is_for("jobs and flows that meet at ports"));
   return std::make_unique<PortResources>(cluster.network, cluster.workers_per_node);
 }
 
