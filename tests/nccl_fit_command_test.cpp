@@ -83,7 +83,8 @@ TEST_CASE("nccl fit command: the cluster that is written answers for sixteen nod
   CHECK(json_of(set)["warnings"][0].get<std::string>().find(
             "fitted to messages of 4 B to 32 MiB") != std::string::npos);
   // Other algorithms do not know these constants.
-  CHECK(run_sgdsim({"collective", "--cluster", file.name(), "--ranks", "128", "-n", "1MiB"})
+  CHECK(run_sgdsim(
+            {"collective", "-a", "ring", "--cluster", file.name(), "--ranks", "128", "-n", "1MiB"})
             .log.find("--set nodes=N makes it larger") != std::string::npos);
   // Fitted once more, it is the same machine.
   const Json again = json_of({"fit", a100, "--from-collective", "nccl", "--cluster", file.name()});

@@ -112,6 +112,7 @@ bool RoutedWires::open(std::span<const uint32_t> resources, bool is_open) {
     closed_[resource] = !is_open;
   }
   if (!is_new) return false;
+  has_closed_ = true;
   tables_.clear();
   has_choices_.reset();
   for (LastRoutes& last : last_) last = {};
@@ -177,6 +178,43 @@ bool RoutedWires::find(const Parcel& parcel, Part, std::vector<ResourceUse>& use
   if (choice_.routing != Routing::hashed)
     keep_route(parcel.from, parcel.to, std::span(uses).subspan(before));
   return true;
+}
+
+// Of all shortest routes, which are as long as one another.
+Duration RoutedWires::latency_now(const Parcel& parcel) {
+  const Gate& gate = gates_[at(parcel.to)];
+  Duration sum;
+  int here = graph_.vertex_of(parcel.from);
+  const FewOrBits& ways = ways_to(gate.vertex, here);
+  while (here != gate.vertex) {
+    std::optional<Out> first;
+    for_each_out(here, ways, [&](const Out& out) {
+      first = out;
+      return false;
+    });
+    here = first->next;
+    sum += graph_.connections()[first->way / 2].link.latency;
+    if (here != graph_.vertex_of(parcel.to)) sum += graph_.vertices()[at(here)].delay;
+  }
+  return gate.is_own ? sum : sum + graph_.connections()[gate.way_in / 2].link.latency;
+}
+
+std::optional<Resources::Detour> RoutedWires::detour(const Parcel& parcel) {
+  if (!has_closed_ || parcel.from == parcel.to) return std::nullopt;
+  std::vector<ResourceUse> uses;
+  if (!find(parcel, Part::whole, uses)) return std::nullopt;
+  const auto [priced, is_new] = priced_.try_emplace(parcel.to);
+  if (is_new) priced->second = graph_.costs_to(parcel.to);
+  const std::optional<PairCost>& before = priced->second[at(parcel.from)];
+  if (!before) return std::nullopt;
+  Detour detour{.latency = latency_now(parcel) - before->latency};
+  double per_byte_ps = 0;
+  for (const ResourceUse& use : uses)
+    per_byte_ps = std::max(per_byte_ps, 1 / capacities_[use.resource]);
+  // Where rates are by size, what a message reaches is not the wires'.
+  if (!is_widened_ && before->per_byte.ps() > 0)
+    detour.longer = per_byte_ps / before->per_byte.ps();
+  return detour;
 }
 
 RoutedWires::KnownRoute* RoutedWires::known_route(int from, int to) {

@@ -31,6 +31,7 @@ class RoutedWires : public Resources, private Roads {
   bool are_routes() const override { return true; }
   ResourceName name_of(uint32_t resource) const override;
   bool open(std::span<const uint32_t> resources, bool is_open) override;
+  std::optional<Detour> detour(const Parcel& parcel) override;
   std::optional<std::vector<uint32_t>> moved(std::span<const int> places) override;
   bool keeps_routes(std::span<const int> places, std::span<const uint32_t> ways) override;
   std::optional<std::size_t> first_unkept(std::span<const std::vector<int>> orders,
@@ -98,6 +99,10 @@ class RoutedWires : public Resources, private Roads {
   RouteSearch search_;
   std::optional<bool> has_choices_;
   Ways closed_;
+  bool has_closed_ = false;  // some way, ever
+  // What messages to each worker were priced by, and how long routes are now.
+  std::map<int, std::vector<std::optional<PairCost>>> priced_;
+  Duration latency_now(const Parcel& parcel);
   struct KnownRoute {
     int to = 0;
     std::vector<ResourceUse> uses;

@@ -111,7 +111,8 @@ std::set<std::string> given_options(const CLI::App& command) {
 void answer(CollectiveCommand& arguments, const CLI::App& command, Streams streams) {
   CollectiveArguments& words = arguments.words;
   if (words.file.empty() && words.bytes.empty()) throw CLI::RequiredError("--bytes");
-  complete(words, given_options(command));
+  const bool wants_messages = arguments.gantt || !arguments.timeline.empty();
+  complete(words, given_options(command), wants_messages);
   words.splits_time = arguments.format == "table";
   OutputGuard guard({words.file, words.cluster, words.transport, words.traffic}, arguments.force);
   guard.claim("--out", arguments.out, kind_of(arguments));

@@ -151,7 +151,7 @@ void export_chakra(const ChakraArguments& arguments, Streams streams) {
   std::optional<TraceWriter> writer;
   try {
     question.emplace(experiment.question());
-    schedule.emplace(*question);
+    schedule.emplace(*question, StepSchedule::Says::collectives);
     writer.emplace(*schedule, experiment.trace);
     if (schedule->ranks() > most_ranks_written)
       throw InputError("", std::to_string(schedule->ranks()) + " ranks; the most are " +

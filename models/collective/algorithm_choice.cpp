@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "models/collective/nccl_box.h"
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/json.h"
@@ -84,6 +85,16 @@ const Algorithm& AlgorithmChoice::cheapest(Operation operation, const TimeOf& ti
     }
   }
   return *best;
+}
+
+AlgorithmChoice usual_algorithms(const Cluster& cluster) {
+  AlgorithmChoice choice;
+  if (usually_runs_nccl(cluster)) choice.add(nccl_name, "");
+  return choice;
+}
+
+std::string usual_algorithm(const Cluster& cluster, Operation operation) {
+  return usual_algorithms(cluster).name_of(operation);
 }
 
 }  // namespace sgdsim

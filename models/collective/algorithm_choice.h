@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/collective/collective.h"
+#include "sim/net/cluster.h"
 #include "sim/net/nccl_constants.h"
 
 namespace sgdsim {
@@ -67,5 +68,10 @@ class AlgorithmChoice {
   Chosen chosen_;
   std::array<bool, std::tuple_size_v<Chosen>> is_nccl_{};
 };
+
+// Where nobody names one: what NCCL chooses where people run it, for what it tunes; otherwise the
+// usual ones.
+AlgorithmChoice usual_algorithms(const Cluster& cluster);
+std::string usual_algorithm(const Cluster& cluster, Operation operation);
 
 }  // namespace sgdsim

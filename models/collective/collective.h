@@ -105,6 +105,7 @@ struct CollectiveJob {
   std::vector<int> grid;
   bool is_part = false;              // of another collective, which has started it
   bool on_wires = false;             // messages share the wires of their routes
+  Duration launch;                   // what every worker pays once, besides the network's own start
   const Network* network = nullptr;  // to find the worst pair of a sub-team; may be null
 
   int size() const { return team.size; }
@@ -147,7 +148,10 @@ struct CollectiveJob {
     return std::min(size_B, std::max(least_packet_B, std::ceil(size_B / (64 * stages))));
   }
   // What it costs every worker once, before its first message.
-  Duration start() const { return network == nullptr || is_part ? Duration() : network->start(); }
+  Duration start() const {
+    if (is_part) return {};
+    return network == nullptr ? launch : launch + network->start();
+  }
   // The team with the wanted root as relative member 0.
   Team rooted(int otherwise = 0) const {
     Team rooted_team = team;

@@ -4,10 +4,10 @@
 // own chunk to everybody; all-reduce is both, a parameter server sharded over all members. The
 // rotation keeps ports apart: in a round each member receives from one other only. Or (`at_once`)
 // everybody sends to all others at the same time, and the messages share the ports. An all-to-all
-// on shared wires does so unless told otherwise, as NCCL does, which posts all its sends and
-// receives as one group: in rounds, workers whose messages meet on a wire fall behind, and their
-// rounds mix with those of others, so that even a fabric that blocks nothing takes up to twice as
-// long as its ports.
+// on shared wires or ports does so unless told otherwise, as NCCL does, which posts all its sends
+// and receives as one group: in rounds, workers whose messages meet on a wire fall behind, and
+// their rounds mix with those of others, so that even a fabric that blocks nothing takes up to
+// twice as long as its ports.
 #include <algorithm>
 
 #include "models/collective/registry.h"
@@ -17,7 +17,8 @@ namespace {
 
 bool is_at_once(const CollectiveJob& job) {
   const std::optional<bool> given = job.options.own.given(sends_at_once);
-  return given.value_or(job.on_wires && job.operation == Operation::alltoall);
+  const bool shares = job.on_wires || job.options.shares_ports;
+  return given.value_or(shares && job.operation == Operation::alltoall);
 }
 
 Phase shifts(const CollectiveJob& job) {

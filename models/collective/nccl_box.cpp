@@ -264,6 +264,15 @@ double nccl_slowdown(const Cluster& cluster, const std::string& device) {
   return all / (all - nccl_kernel_channels(machine));
 }
 
+bool usually_runs_nccl(const Cluster& cluster) {
+  const bool others_send = sends_over_tcp(cluster.kind) || cluster.kind == NetworkKind::paper;
+  const bool alike = cluster.network.ports().empty() && cluster.grid.empty();
+  if (others_send || !alike || cluster.network.crowding().any()) return false;
+  if (cluster.network.workers() > cluster.workers_per_node) return cluster.cards_per_node() > 1;
+  const bool is_named = cluster.kind == NetworkKind::nccl && generation_of(cluster.gpu).has_value();
+  return is_named && cluster.network.workers() > 1;
+}
+
 bool has_rails(const Cluster& cluster) {
   return has_rails(cluster, cluster.network.workers(), cluster.workers_per_node);
 }

@@ -50,6 +50,10 @@ struct NcclStandIn {
 };
 NcclStandIn nccl_stand_in(NcclAlgorithm choice, Operation operation, bool by_rails = false);
 inline constexpr char trees_across[] = "outer=double_binary_tree";
+// Whether people run NCCL there, so that its model is what they ask for: several GPUs of a node
+// have several network cards, or all the GPUs, which the file names, are in one node. Its model
+// knows machines that are alike, and no grids.
+bool usually_runs_nccl(const Cluster& cluster);
 // Several nodes alike, each with several GPUs and cards: all workers, or a communicator's ranks.
 bool has_rails(const Cluster& cluster);
 bool has_rails(const Cluster& cluster, int ranks, int per_node);

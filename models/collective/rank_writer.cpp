@@ -54,6 +54,9 @@ void RankWriter::play(const Phase& phase, const Wires* wires, const Member& memb
   const auto rank = static_cast<int>(member.rank(member.number));
   const std::vector<uint32_t> before = last;
   std::vector<uint32_t> all;
+  // Who has buffers for all of them takes a message while it adds up the one before.
+  const bool is_eager = phase.handshake == Handshake::eager;
+  std::vector<uint32_t> received;
   for (int round = 0; round < phase.rounds; ++round, ++tag) {
     const int to = phase.receiver(round, v);
     const int from = phase.sender(round, v);
@@ -68,13 +71,15 @@ void RankWriter::play(const Phase& phase, const Wires* wires, const Member& memb
       const uint32_t sender = member.rank(phase.team.colleague(member.number, v, from));
       const double size_B = phase.sent_B(round, from, lane);
       now.push_back(add(message(RankVerb::receive, size_B, sender, tag)));
-      require(now.back(), required);
+      require(now.back(), is_eager && !received.empty() ? received : required);
+      received = {now.back()};
       const Duration fold =
           wires == nullptr ? Duration()
                            : wires->leg(static_cast<int>(sender), rank, size_B, phase.folds).fold;
       if (fold > Duration()) {
         const uint32_t folded = calc(exchanges, fold);
         require(folded, now);  // and the sender's port is free
+        if (is_eager) require(folded, last);
         now = {folded};
       }
     }

@@ -37,6 +37,7 @@ CollectiveJob job_of(const CollectiveQuestion& question, const Algorithm& algori
   job.network = &cluster.network;
   job.on_wires = is_on_wires(question.fidelity);
   job.cost = worst_of_job(algorithm, job);
+  job.launch = launch_for(question.latency, algorithm, job);
   return job;
 }
 
@@ -195,7 +196,7 @@ std::unique_ptr<Resources> shared_at(Fidelity fidelity, const Cluster& cluster,
   if (is_on_wires(fidelity)) return cluster.wires(routes);
   if (cluster.network.crowding().any())
     throw InputError("", crowding_is_for("jobs and flows that meet at ports"));
-  return std::make_unique<PortResources>(cluster.network, cluster.workers_per_node);
+  return std::make_unique<PortResources>(cluster.network);
 }
 
 std::vector<std::string> notes_of_formula(const Algorithm& algorithm, const CollectiveJob& job,
@@ -208,6 +209,24 @@ std::vector<std::string> notes_of_formula(const Algorithm& algorithm, const Coll
   const bool knows = algorithm.knows_links != nullptr && algorithm.knows_links(here);
   if (!knows) notes.emplace_back(worst_pair_said);
   return notes;
+}
+
+Duration launch_for(Duration latency, const Algorithm& algorithm, CollectiveJob job) {
+  // Closed forms charge every message the worst pair; beyond so many members they do.
+  constexpr int most_simulated = 1 << 12;
+  if (latency == Duration() || job.size() == 1) return {};
+  job.share.total = Bytes(job.size());
+  job.following.clear();
+  job.block.reset();
+  std::optional<Duration> own;
+  if (job.network == nullptr || job.size() > most_simulated) own = closed_form_of(algorithm, job);
+  if (!own && job.network != nullptr) {
+    PlayOptions options = to_play(job.options);
+    options.last_only = true;
+    const Program program = schedule_of(algorithm, job);
+    own = play(program, job.network->first(job.size()), options).last_end().since_start();
+  }
+  return own ? std::max(Duration(), latency - *own) : Duration();
 }
 
 std::string beyond_valid(const Program& program, const Cluster& cluster) {

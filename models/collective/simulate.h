@@ -41,6 +41,7 @@ struct CollectiveQuestion {
   std::optional<Bytes> block;
   std::optional<int> root;
   CollectiveOptions options;
+  Duration latency = {};  // which a message takes at least, by a model that it stands for
   Fidelity fidelity = Fidelity::message;
   MakeCarrier carrier = {};    // on wires: of messages
   std::string transport = {};  // its name
@@ -83,6 +84,10 @@ inline constexpr char worst_pair_said[] =
     "the closed form charges every message the cost of the worst pair";
 std::vector<std::string> notes_of_formula(const Algorithm& algorithm, const CollectiveJob& job,
                                           const Network& network);
+
+// What a job needs as its launch so that a short message takes this latency: nothing where the
+// start-ups of its messages are as long.
+Duration launch_for(Duration latency, const Algorithm& algorithm, CollectiveJob job);
 
 // Why the costs of this cluster do not reach the messages of a program; empty if they do.
 std::string beyond_valid(const Program& program, const Cluster& cluster);

@@ -188,6 +188,12 @@ Time JobsInTime::Player::end_of_schedule(std::size_t schedule) {
   return schedules_.end_of(schedule);
 }
 
+void JobsInTime::Player::go_on_until(Time end) {
+  if (end <= now()) return;
+  own_clock_.plan(nothing, 0, end);
+  while (now() < end && clockwork_.moment()) continue;
+}
+
 JobsInTime::Player::Kept& JobsInTime::Player::kept(std::size_t job, int iteration) {
   Played& played = played_[job];
   const auto place = static_cast<std::size_t>(iteration - played.asked_for);
@@ -230,6 +236,7 @@ std::vector<RankShare> JobsInTime::shares_of_schedule(std::size_t schedule) cons
 std::vector<EndedOperation> JobsInTime::ended_of_schedule(std::size_t schedule) const {
   return player_->ended_of_schedule(schedule);
 }
+void JobsInTime::go_on_until(Time end) { player_->go_on_until(end); }
 double JobsInTime::least_delivered() const { return player_->least_delivered(); }
 std::vector<double> JobsInTime::carried_B() const { return player_->carried_B(); }
 Time JobsInTime::now() const { return player_->now(); }

@@ -73,6 +73,8 @@ class JobsInTime {
   std::vector<RankShare> shares_of_schedule(std::size_t schedule) const;      // once it has ended
   double least_delivered() const;  // of a message of schedules
 
+  // What others send meanwhile, where jobs compute behind their last message.
+  void go_on_until(Time end);
   std::vector<double> carried_B() const;                // by each resource, until now()
   Time now() const;                                     // of what was played last
   Time end() const;                                     // of the last message so far

@@ -16,6 +16,7 @@ void JobsInTime::Player::happen(const Event& event, Time now) {
   const uint32_t subject = event.subject();
   if (event.kind_of_actor() == ready) return enter_messages(subject, now);
   if (event.kind_of_actor() == part) return look_at_part(subject, now);
+  if (event.kind_of_actor() == nothing) return;
   const int workers = jobs_[by_price_[subject].job].workers();
   for (int i = 0; i < workers; ++i) end_message(by_price_[subject], i, now);
   unused_prices_.push_back(subject);

@@ -76,6 +76,7 @@ class JobsInTime::Player {
   std::optional<std::vector<int64_t>> state_after(std::size_t job, int iteration) const;
   const AsynchronousWorkers& asynchronous(std::size_t job);
   Time end_of_schedule(std::size_t schedule);
+  void go_on_until(Time end);
   std::vector<EndedOperation> ended_of_schedule(std::size_t schedule) const {
     return schedules_.ended_of(schedule);
   }
@@ -103,7 +104,7 @@ class JobsInTime::Player {
  private:
   // A worker may have messages that are ready; an exchange that is only a time is over; a part of
   // what a worker computes may begin or be done.
-  enum Kind : uint8_t { ready, priced, part };
+  enum Kind : uint8_t { ready, priced, part, nothing };
 
   // What is kept of an iteration until it is asked for.
   struct Kept {

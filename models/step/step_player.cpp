@@ -70,6 +70,7 @@ StepResult StepPlayer<Clock>::run() {
   if (in_time_) result_.packets = in_time_->packets();
   result_.packet_wires = question_.wires;
   if (result_.packets) result_.quality.delivered *= result_.packets->of(Cargo::gradients).part();
+  result_.end = last_end_;
   result_.path = one_for_all ? "formula" : name_of(played.path);
   return std::move(result_);
 }

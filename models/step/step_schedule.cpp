@@ -140,14 +140,16 @@ class NodeSink {
 
 }  // namespace
 
-StepSchedule::StepSchedule(const StepQuestion& question)
+StepSchedule::StepSchedule(const StepQuestion& question, Says says)
     : question_(question),
       backward_(backward_work(*question.trace)),
-      fixed_(fixed_factors(question.workers, ranks())) {
+      fixed_(fixed_factors(question.workers, ranks())),
+      says_(says) {
   if (question.synchronization != nullptr) refuse("what a synchronization does");
   if (question.channels != 1) refuse("that several messages are in flight");
   if (question.interference != 1) refuse("that messages slow computation down");
-  if (!question.cost.is_algorithm())
+  if (question.cost.servers() != nullptr) refuse("what parameter servers do");
+  if (says == Says::messages && !question.cost.is_algorithm())
     refuse("what a message costs without sends and receives; it needs an algorithm");
   plan_ =
       question.strategy->plan({*question.trace, question.cost, ready_as_profiled(*question.trace)});
@@ -167,8 +169,9 @@ void StepSchedule::prepare(const PlannedMessage& planned) {
     if (transfer.size.count() == 0) continue;
     Prepared& prepared = programs_.emplace_back();
     prepared.transfer = transfer;
-    prepared.program = question_.cost.program_of(transfer, prepared.network);
     message.programs.push_back(programs_.size() - 1);
+    if (says_ == Says::collectives) continue;
+    prepared.program = question_.cost.program_of(transfer, prepared.network);
     check(prepared.program);
     tags_ += *rounds_of(prepared.program);
   }
@@ -180,9 +183,20 @@ std::vector<std::string> StepSchedule::notes() const {
   if (const Duration load = question_.trace->load; load > Duration())
     notes.push_back("loading the next batch, " + to_text(load) +
                     " beside the iteration before, is left out");
+  if (says_ == Says::collectives && !question_.cost.is_algorithm())
+    notes.emplace_back(
+        "what `collective` costs is no part of the trace, as a launch: `replay` "
+        "takes what its --algorithm does");
   for (const Prepared& one : programs_) {
     const CollectiveOptions& options = question_.cost.played_for(one.transfer).job().options;
-    if (!options.shares_ports) continue;
+    if (!options.shares_ports) {
+      if (question_.cluster->network.shared_ways().empty() || says_ == Says::collectives) continue;
+      notes.emplace_back(
+          "workers of this cluster share cards or uplinks, which a step counts round by round and "
+          "`replay` shares message by message: the times are the same at --fidelity flow, and with "
+          "collective.options.ports=shared");
+      break;
+    }
     notes.push_back("messages of this step share ports: replay it with --ports shared" +
                     (options.send_buffer > Bytes()
                          ? " --send-buffer '" + to_text(options.send_buffer) + "'"
@@ -207,7 +221,8 @@ void StepSchedule::play(const Message& message, RankWriter& writer,
 std::vector<Transfer> StepSchedule::transfers_of(const Message& message) const {
   std::vector<Transfer> transfers;
   for (const std::size_t place : message.programs) {
-    if (programs_[place].network) refuse("that adding up costs something else than on the cluster");
+    if (programs_[place].transfer.folding != Folding())
+      refuse("that adding up costs something else than on the cluster");
     transfers.push_back(programs_[place].transfer);
   }
   return transfers;

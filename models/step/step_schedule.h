@@ -24,7 +24,9 @@ class StepSchedule {
  public:
   // One iteration of the experiment, from its start. InputError where a schedule cannot say what
   // the experiment does: order by priority, blocks of pipelines, servers, costs without messages.
-  explicit StepSchedule(const StepQuestion& question);
+  // What its file can say: every message, or collectives by their names alone.
+  enum class Says : uint8_t { messages, collectives };
+  explicit StepSchedule(const StepQuestion& question, Says says = Says::messages);
 
   int ranks() const { return question_.cluster->network.workers(); }
   RankWork of_rank(int rank) const;
@@ -58,6 +60,7 @@ class StepSchedule {
   const StepQuestion& question_;
   std::vector<Duration> backward_;  // of each layer, as traced
   std::vector<double> fixed_;       // factors of the workers
+  Says says_;
   GradientPlan plan_;
   std::vector<Message> messages_;
   std::vector<Prepared> programs_;

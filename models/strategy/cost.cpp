@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/collective/network_defaults.h"
+#include "models/collective/simulate.h"
 #include "sim/core/error.h"
 #include "sim/core/refusal.h"
 
@@ -317,8 +318,11 @@ ExchangeTime MessageCost::exchange(const Transfer& transfer, CollectiveJob& scra
     return push_pull_time(servers, transfer.size, transfer.part);
   }
   if (const auto time = known(transfer, scratch)) return {*time, {}, {}};
-  throw no_formula(
+  // Some strategies plan by times, whatever the fidelity.
+  const InputError unknown = no_formula(
       "", std::string(std::get<const Algorithm*>(exchange_)->name) + " with these options");
+  throw InputError("", std::string(unknown.what()) +
+                           " and a strategy that needs no times to plan by, as wfbp or mg_wfbp");
 }
 
 std::optional<Duration> MessageCost::known(const Transfer& transfer, CollectiveJob& scratch) const {
@@ -379,9 +383,14 @@ const MessageCost& MessageCost::played_for(const Transfer& transfer) const {
 
 Program MessageCost::program_of(const Transfer& transfer, std::optional<Network>& network) const {
   const MessageCost& one = played_for(transfer);
+  const Algorithm& algorithm = *std::get<const Algorithm*>(one.exchange_);
   CollectiveJob job = one.job_;
   one.prepare(job, transfer, network);
-  return schedule_of(*std::get<const Algorithm*>(one.exchange_), job);
+  if (plays_stand_ins_) {
+    const StandIns& stand_ins = std::get<Formula>(exchange_).stand_ins;
+    job.launch = launch_for(stand_ins.latency(transfer.size), algorithm, job);
+  }
+  return schedule_of(algorithm, job);
 }
 
 MessageCost MessageCost::without_folds() const {

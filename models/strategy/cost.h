@@ -44,6 +44,7 @@ class MessageCost {
   struct StandIns {
     std::vector<MessageCost> algorithms = {};
     std::function<StandIn(Bytes)> choose = {};
+    std::function<Duration(Bytes)> latency = {};  // what a message takes at least
   };
   static MessageCost of_formula(std::function<Duration(Bytes)> formula, StandIns stand_ins);
   // The cheapest of several algorithms, chosen for each message by their closed forms.

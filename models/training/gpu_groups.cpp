@@ -88,13 +88,15 @@ GroupPrograms::Parts GroupPrograms::of(Operation operation, const GpuGroup& grou
       knows_nodes && group.are_nodes_even ? static_cast<int64_t>(group.rings.size()) : 1;
   return {count,
           program_of(algorithm, operation, members, per_node, part_B,
-                     is_whole || count == 1 ? times_.grid_of(group.ranks) : std::vector<int>())};
+                     is_whole || count == 1 ? times_.grid_of(group.ranks) : std::vector<int>(),
+                     times_.launch_of(operation, group.ranks, whole_B))};
 }
 
 uint32_t GroupPrograms::program_of(const Algorithm& algorithm, Operation operation, int members,
-                                   int64_t per_node, int64_t part_B, const std::vector<int>& grid) {
+                                   int64_t per_node, int64_t part_B, const std::vector<int>& grid,
+                                   Duration launch) {
   const auto [found, is_new] =
-      known_.try_emplace({&algorithm, operation, members, per_node, part_B, grid}, 0);
+      known_.try_emplace({&algorithm, operation, members, per_node, part_B, grid, launch}, 0);
   if (!is_new) return found->second;
   CollectiveJob job;
   job.operation = operation;
@@ -106,6 +108,7 @@ uint32_t GroupPrograms::program_of(const Algorithm& algorithm, Operation operati
   job.workers_per_node = static_cast<int>(per_node);
   job.grid = grid;
   job.on_wires = true;
+  job.launch = launch;
   try {
     return found->second = schedule_.add_program(schedule_of(algorithm, job));
   } catch (const InputError& error) {

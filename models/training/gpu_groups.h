@@ -107,14 +107,16 @@ class GroupPrograms {
 
  private:
   uint32_t program_of(const Algorithm& algorithm, Operation operation, int members,
-                      int64_t per_node, int64_t part_B, const std::vector<int>& grid);
+                      int64_t per_node, int64_t part_B, const std::vector<int>& grid,
+                      Duration launch);
 
   const Network& network_;
   GroupTimes& times_;
   RankSchedule& schedule_;
   bool equal_chunks_;
-  std::map<std::tuple<const Algorithm*, Operation, int, int64_t, int64_t, std::vector<int>>,
-           uint32_t>
+  std::map<
+      std::tuple<const Algorithm*, Operation, int, int64_t, int64_t, std::vector<int>, Duration>,
+      uint32_t>
       known_;
 };
 

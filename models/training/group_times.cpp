@@ -141,6 +141,11 @@ const Algorithm& GroupTimes::algorithm_of(Operation operation, const RankGroup& 
   return *answer_of(operation, group, whole_B).algorithm;
 }
 
+Duration GroupTimes::launch_of(Operation operation, const RankGroup& group, double whole_B) {
+  if (!algorithms_.is_nccl(operation) || group.size <= 1 || whole_B <= 0) return {};
+  return Duration::nearest_ps(1e12 * answer_of(operation, group, whole_B).launch_s);
+}
+
 GroupTimes::Answer GroupTimes::answer_of(Operation operation, const RankGroup& group,
                                          double whole_B) {
   const auto time_of = [&](const Algorithm& algorithm) {
@@ -181,8 +186,10 @@ GroupTimes::Answer GroupTimes::answer_like_nccl(Operation operation, const RankG
   const double bytes_s = std::max(0.0, row.time.s() - row.latency.s());
   const double reach =
       edges.crosses ? algorithms_.nccl.reach_across : algorithms_.nccl.reach_inside;
-  return {nccl_stand_in(row.algorithm, operation).algorithm,
-          cluster_->network.start().s() + row.time.s() - bytes_s + bytes_s / reach};
+  const Algorithm& stand_in = *nccl_stand_in(row.algorithm, operation).algorithm;
+  const double own_s = seconds_of(stand_in, operation, group, real(group.size));
+  return {&stand_in, cluster_->network.start().s() + row.time.s() - bytes_s + bytes_s / reach,
+          std::max(0., row.latency.s() - own_s)};
 }
 
 double GroupTimes::seconds_of(const Algorithm& algorithm, Operation operation,

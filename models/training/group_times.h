@@ -96,6 +96,8 @@ class GroupTimes {
   }
   // The one that takes the time above.
   const Algorithm& algorithm_of(Operation operation, const RankGroup& group, double whole_B);
+  // What its members pay before its first message, where it stands for what NCCL's model chooses.
+  Duration launch_of(Operation operation, const RankGroup& group, double whole_B);
   const AlgorithmChoice& algorithms() const { return algorithms_; }
   // The dimensions of the cluster's torus along which members of such a group lie, in order; empty
   // where they are no torus.
@@ -150,6 +152,7 @@ class GroupTimes {
   struct Answer {
     const Algorithm* algorithm = nullptr;
     double seconds = 0;
+    double launch_s = 0;  // where it stands for another one, beside its own start-ups
   };
   Answer answer_of(Operation operation, const RankGroup& group, double whole_B);
   const Edges& edges_of(const RankGroup& group, double message_B);

@@ -50,12 +50,25 @@ uint32_t Flows::add(const Parcel& parcel) {
   it.version = version;
   it.what = parcel;
   it.what.leg = parcel.leg.bytes_only();
+  if (const auto detour = resources_.detour(parcel)) [[unlikely]]
+    it.what.leg = along(*detour, it.what.leg);
   it.progress.left_ps = static_cast<double>(it.what.leg.transit.ps());
   // What waits for its receiver frees its sender when it is there; that, and what has paid its
   // latency before, is there when it has left.
   it.is_free = parcel.waits_for_receiver;
   it.is_there = parcel.waits_for_receiver || pays_first() || parcel.leg.flight == Duration();
   return message;
+}
+
+Leg Flows::along(const Resources::Detour& detour, Leg leg) {
+  const auto times = [&](Duration length) {
+    return Duration::nearest_ps(static_cast<double>(length.ps()) * detour.longer);
+  };
+  leg.flight += detour.latency;
+  leg.out_busy = times(leg.out_busy);
+  leg.in_busy = times(leg.in_busy);
+  leg.transit = times(leg.transit);
+  return leg;
 }
 
 uint32_t Flows::send(const Parcel& parcel, Time now) {

@@ -113,6 +113,7 @@ class Flows final : public Carrier {
   double slack() const { return is_routed_ ? 0 : FlowProgress::slack; }
   static bool is_half(const Flow& flow) { return flow.part != Part::whole; }
   uint32_t add(const Parcel& parcel);
+  static Leg along(const Resources::Detour& detour, Leg leg);
   void send_in_halves(uint32_t message, Time now);
   Queue& queue_of(const Flow& flow);
   void join_queue(uint32_t message, Time now);

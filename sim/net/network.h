@@ -225,6 +225,10 @@ class Network {
   // Over TCP (PairCost::acknowledged), but for workers of one node, of so many.
   void acknowledge(double share, int workers_per_node);
 
+  // Workers of so many consecutive ones reach each other by other links than the rest; 1: nobody.
+  void set_inner_links(int node) { inner_links_ = node; }
+  int inner_links() const { return inner_links_; }
+
   // What a collective costs every worker once, before its first message.
   void set_start(Duration start) { start_ = start; }
   Duration start() const { return start_; }
@@ -262,6 +266,7 @@ class Network {
   Crowding crowding_;
   std::shared_ptr<const std::vector<SizeBand>> bands_;
   Duration start_;
+  int inner_links_ = 1;
 };
 
 struct SizeBand {

@@ -1,4 +1,4 @@
-// From card to port, from port to port: each packet on its way.
+// From port to port: each packet on its way (packet_cards.cpp: from its card).
 #include <algorithm>
 
 #include "sim/core/cast.h"
@@ -40,157 +40,6 @@ void Packets::fetch_what_it_meets(const Event& event) const {
   }
 }
 
-// ---- cards
-
-void Packets::ready(Conversation& conversation, Time now) {
-  if (conversation.is_ready_ || conversation.is_finished_) return;
-  put_in_line(conversation, now);
-}
-
-void Packets::put_in_line(Conversation& conversation, Time now) {
-  conversation.way_ = draw_way(conversation, true);
-  const Parcel& parcel = conversation.parcel_;
-  const uint32_t number = next_road(vertex_of_[at(parcel.from)], parcel.to, conversation.way_);
-  if (number == no_road) {
-    if (!conversation.is_unrouted_) unrouted_.push_back(conversation.number_);
-    conversation.is_unrouted_ = true;
-    return;
-  }
-  Card& card = cards_[at(ports_[number].card)];
-  const uint32_t last = card.last[conversation.queue];
-  if (last == Packet::none)
-    card.first[conversation.queue] = conversation.number_;
-  else
-    conversations_[last]->next_ready_ = conversation.number_;
-  card.last[conversation.queue] = conversation.number_;
-  conversation.next_ready_ = Packet::none;
-  conversation.is_ready_ = true;
-  card.filled = static_cast<uint8_t>(card.filled | (1U << conversation.queue));
-  nudge(number, now);
-}
-
-void Packets::ask_conversation(uint32_t number, Time now) {
-  Card& card = cards_[at(ports_[number].card)];
-  const auto queue = static_cast<std::size_t>(std::countr_zero(card.filled));
-  Conversation& conversation = *conversations_[card.first[queue]];
-  card.first[queue] = conversation.next_ready_;
-  if (card.first[queue] == Packet::none) {
-    card.last[queue] = Packet::none;
-    card.filled = static_cast<uint8_t>(card.filled & ~(1U << queue));
-  }
-  conversation.is_ready_ = false;
-  Packet packet;
-  packet.queue = conversation.queue;
-  const Conversation::Offer offer =
-      conversation.is_finished_ ? Conversation::Offer::nothing : conversation.next(packet, now);
-  if (offer == Conversation::Offer::nothing) {
-    maybe_over_.push_back(conversation.number_);
-    return;
-  }
-  packet.way = conversation.way_;
-  count_sent(conversation, packet, now);
-  transmit(number, pool_.add(packet), now);
-  if (!packet.is_again && ++conversation.first_sent_ == conversation.count_ &&
-      !conversation.has_left_ && !conversation.holds_sender)
-    plan(left, conversation.number_, ports_[number].busy_until);
-  if (offer == Conversation::Offer::more) put_in_line(conversation, now);
-}
-
-// What every packet of data says when it leaves.
-void Packets::count_sent(Conversation& conversation, Packet& packet, Time now) {
-  packet.conversation = conversation.number_;
-  packet.to = conversation.parcel_.to;
-  packet.end = vertex_of_[at(packet.to)];
-  packet.road = no_road;
-  packet.size_B = setup_.header_B + conversation.payload_B(packet.number);
-  packet.sent = now;
-  ++counts_.sent;
-  if (packet.is_again) ++counts_.sent_again;
-  ++conversation.in_network_;
-}
-
-// The road by which its next packet leaves its sender, and its way behind that.
-uint32_t Packets::card_road(Conversation& conversation) {
-  conversation.way_ = draw_way(conversation, true);
-  const Parcel& parcel = conversation.parcel_;
-  return next_road(vertex_of_[at(parcel.from)], parcel.to, conversation.way_);
-}
-
-void Packets::hand_over(Conversation& conversation, Time now) {
-  if (++conversation.first_sent_ == conversation.count_ && !conversation.has_left_)
-    plan(left, conversation.number_, now);
-  add_run(conversation, 1, now);
-}
-
-void Packets::add_run(Conversation& conversation, uint32_t packets, Time now) {
-  const uint32_t number = card_road(conversation);
-  if (number == no_road) {
-    conversation.without_way_ += packets;
-    if (!conversation.is_unrouted_) unrouted_.push_back(conversation.number_);
-    conversation.is_unrouted_ = true;
-    return;
-  }
-  std::deque<Run>& runs = cards_[at(ports_[number].card)].runs;
-  if (!runs.empty() && runs.back().conversation == conversation.number_)
-    runs.back().packets += packets;
-  else
-    runs.push_back({conversation.number_, packets});
-  nudge(number, now);
-}
-
-// Ways may have changed since it was handed over.
-void Packets::send_of_run(uint32_t number, Time now) {
-  std::deque<Run>& runs = cards_[at(ports_[number].card)].runs;
-  const Run run = runs.front();
-  Conversation& conversation = *conversations_[run.conversation];
-  if (card_road(conversation) != number) {
-    runs.pop_front();
-    return add_run(conversation, run.packets, now);
-  }
-  if (--runs.front().packets == 0) runs.pop_front();
-  Packet packet;
-  packet.queue = conversation.queue;
-  packet.number = conversation.left_card_++;
-  packet.way = conversation.way_;
-  count_sent(conversation, packet, now);
-  transmit(number, pool_.add(packet), now);
-}
-
-void Packets::answer(Conversation& conversation, const Packet& packet, Time now) {
-  dispatch(conversation, packet, PacketKind::answer, now);
-}
-
-void Packets::ask(Conversation& conversation, const Packet& packet, Time now) {
-  dispatch(conversation, packet, PacketKind::question, now);
-}
-
-void Packets::owe(Conversation& conversation, double size_B, Time now) {
-  const Parcel& parcel = conversation.parcel_;
-  uint32_t way = draw_way(conversation, false);
-  const uint32_t number = next_road(vertex_of_[at(parcel.to)], parcel.from, way);
-  if (number == no_road) return;
-  PacketPort& port = ports_[number];
-  if (port.busy_until > now) port.owed_B += static_cast<float>(size_B);
-}
-
-void Packets::dispatch(Conversation& conversation, const Packet& what, PacketKind kind, Time now) {
-  const Parcel& parcel = conversation.parcel_;
-  Packet packet = what;
-  packet.kind = kind;
-  packet.is_back = kind == PacketKind::answer;
-  packet.conversation = conversation.number_;
-  packet.queue = 0;
-  packet.way = draw_way(conversation, false);
-  packet.road = no_road;
-  packet.may_be_marked = packet.is_marked = packet.is_trimmed = false;
-  if (packet.size_B == 0) packet.size_B = setup_.answer_B;
-  packet.to = packet.is_back ? parcel.from : parcel.to;
-  packet.end = vertex_of_[at(packet.to)];
-  ++counts_.answers;
-  ++conversation.in_network_;
-  forward(pool_.add(packet), vertex_of_[at(packet.is_back ? parcel.to : parcel.from)], now);
-}
-
 // ---- ports
 
 uint32_t Packets::next_road(int vertex, int worker, uint32_t& digits) {
@@ -223,19 +72,11 @@ void Packets::go_on(uint32_t number, Time now) {
   // More than once where packets take no time.
   while (port.busy_until <= now) {
     const std::size_t queue = ports_.next_queue(port);
-    const bool has_runs = port.card >= 0 && !cards_[at(port.card)].runs.empty();
-    if (has_runs && queue == packet_queues) {
-      send_of_run(number, now);
+    if (port.card >= 0 && is_cards_turn(cards_[at(port.card)], queue)) {
+      send_of_card(number, now);
       continue;
     }
-    const uint8_t waiting = port.card >= 0 ? cards_[at(port.card)].filled : uint8_t{0};
-    const auto line =
-        waiting != 0 ? static_cast<std::size_t>(std::countr_zero(waiting)) : packet_queues;
-    if (queue == packet_queues && line == packet_queues) break;
-    if (queue > line) {
-      ask_conversation(number, now);
-      continue;
-    }
+    if (queue == packet_queues) break;
     const uint32_t packet = ports_.take(port, queue, now);
     let_go(pool_[packet], now);
     transmit(number, packet, now);
@@ -249,6 +90,12 @@ Time Packets::past_owed(PacketPort& port) {
   const double owed_B = static_cast<double>(port.owed_B);
   port.owed_B = 0;
   return port.busy_until + Duration::nearest_ps(port.ps_per_B * owed_B);
+}
+
+// A switch cuts through what comes as fast as it goes on; what comes slower keeps no port waiting
+// for its bytes.
+Time Packets::goes_on_at(const Packet& packet, uint32_t road) const {
+  return packet.sent - Duration::nearest_ps(ports_[road].ps_per_B * packet.size_B);
 }
 
 void Packets::transmit(uint32_t number, uint32_t place, Time now) {
@@ -266,16 +113,13 @@ void Packets::transmit(uint32_t number, uint32_t place, Time now) {
   uint32_t following = at_its_end;
   if (port.to != packet.end) {
     there += port.passing;
-    if (setup_.cuts_through) {
-      packet.sent = there;
-      there = now + port.latency + port.passing;
-    }
-    following = unknown_road;
+    packet.way_on = packet.way;
+    const uint32_t road = next_road(port.to, packet.to, packet.way_on);
     // Known before it is there, it can be fetched before.
-    if (!has_closed_) {
-      packet.way_on = packet.way;
-      const uint32_t road = next_road(port.to, packet.to, packet.way_on);
-      if (road < at_its_end) following = road;
+    following = !has_closed_ && road < at_its_end ? road : unknown_road;
+    if (setup_.cuts_through) {
+      packet.sent = std::exchange(there, now + port.latency + port.passing);
+      if (road < at_its_end) there = std::max(there, goes_on_at(packet, road));
     }
   }
   plan(arrives, place, there, following);

@@ -124,6 +124,7 @@ class Packets final : public Carrier {
     std::array<uint32_t, packet_queues> last;
     uint8_t filled = 0;
     std::deque<Run> runs;
+    bool goes_next = true;  // rather than what is forwarded, if both are as urgent
     bool is_idle() const { return filled == 0 && runs.empty(); }
   };
   // Equal roads towards a goal.
@@ -170,6 +171,9 @@ class Packets final : public Carrier {
   uint32_t card_road(Conversation& conversation);
   void add_run(Conversation& conversation, uint32_t packets, Time now);
   void send_of_run(uint32_t number, Time now);
+  bool is_cards_turn(Card& card, std::size_t queue) const;
+  void send_of_card(uint32_t number, Time now);
+  Time goes_on_at(const Packet& packet, uint32_t road) const;
   static Time past_owed(PacketPort& port);
   void transmit(uint32_t number, uint32_t packet, Time now);
   void count_sent(Conversation& conversation, Packet& packet, Time now);

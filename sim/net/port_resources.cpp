@@ -3,8 +3,10 @@
 
 namespace sgdsim {
 
-PortResources::PortResources(const Network& network, int node)
-    : network_(network), node_(node), outer_(2 * static_cast<std::size_t>(network.workers())) {
+PortResources::PortResources(const Network& network)
+    : network_(network),
+      node_(network.inner_links()),
+      outer_(2 * static_cast<std::size_t>(network.workers())) {
   for (const SharedWays& shared : network.shared_ways())
     outer_ += 2 * shared.count(network.workers());
 }

@@ -1,5 +1,6 @@
 // The ports of workers as resources that messages share: out and in of every worker, and of every
-// way that several workers share, as the cards of a node and the uplinks of a rack.
+// way that several workers share, as the cards of a node and the uplinks of a rack. Where links
+// inside nodes are others than those by which workers leave them, they are ports of their own.
 #pragma once
 
 #include "sim/net/resources.h"
@@ -8,8 +9,7 @@ namespace sgdsim {
 
 class PortResources : public Resources {
  public:
-  // `node`: workers of so many consecutive ones have ports of their own for each other; 1: none.
-  explicit PortResources(const Network& network, int node = 1);
+  explicit PortResources(const Network& network);
 
   // A port gives all its time. What a message takes of it is the time that a byte keeps it busy.
   std::vector<double> capacities() const override;

@@ -78,6 +78,16 @@ class Resources {
   virtual ResourceName name_of(uint32_t resource) const = 0;
   // Whether routes that are found from now on may take these; false if that is nothing new.
   virtual bool open(std::span<const uint32_t> resources, bool is_open) = 0;
+  // Where ways have closed: what the route of a message has more than the one that its costs are
+  // of, in latency, and how many times as long a byte takes on it.
+  struct Detour {
+    Duration latency;
+    double longer = 1;
+  };
+  virtual std::optional<Detour> detour(const Parcel& parcel) {
+    (void)parcel;
+    return std::nullopt;
+  }
   // If workers take each other's places (`places`: who takes that of each), which resource takes
   // that of each; nothing if these are not all as before then.
   virtual std::optional<std::vector<uint32_t>> moved(std::span<const int> places) {

@@ -32,8 +32,8 @@ class FlowsPlayer {
     traffic_.begin();
     Clockwork clockwork(clock_, traffic_);
     try {
-      while (ended_ < question_.flows.size() && clockwork.step()) {
-      }
+      while (ended_ < question_.flows.size() && clockwork.step()) continue;
+      carrier_->settle(clock_.now());  // who watches hears of the last moment, too
       name_stranded(carrier_->stranded());
     } catch (const NetworkStuck& stuck) {
       played_.circle = stuck.circle;

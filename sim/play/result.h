@@ -48,6 +48,7 @@ struct CriticalPart {
 
 struct StepResult {
   std::vector<Duration> iterations;  // each measured one
+  Time end;                          // of the last one; the first one, warm-up or not, begins at 0
   Breakdown mean;
   std::vector<Breakdown> workers;       // per worker; one entry if one stands for all
   std::vector<MessageRecord> messages;  // of the last iteration

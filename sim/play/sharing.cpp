@@ -2,6 +2,7 @@
 #include "sim/play/sharing.h"
 
 #include <algorithm>
+#include <span>
 #include <variant>
 
 namespace sgdsim {
@@ -110,20 +111,35 @@ void for_each_edge(const TreePipeline& pipeline, int workers, const F& f) {
   });
 }
 
-// Of pairs of a way and who uses it, one for each edge: how much longer a block takes so that the
-// worker with the most edges on a way is busy for as long as all blocks on it take one after the
-// other.
-int most_shared(std::vector<std::pair<std::size_t, int>>& uses) {
-  std::sort(uses.begin(), uses.end());
+// An edge on a way that it shares.
+struct Use {
+  std::size_t way = 0;
+  int from = 0;
+  int to = 0;
+};
+
+// The most edges that one worker has among them, at this end.
+int most_of_one(std::span<Use> uses, int Use::*end) {
+  std::sort(uses.begin(), uses.end(), [=](const Use& a, const Use& b) { return a.*end < b.*end; });
+  int most = 0;
+  int same = 0;
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    same = i > 0 && uses[i].*end == uses[i - 1].*end ? same + 1 : 1;
+    most = std::max(most, same);
+  }
+  return most;
+}
+
+// How much longer a block takes so that the worker with the most edges on a way, at either end of
+// it, is busy for as long as all blocks on it take one after the other.
+int most_shared(std::vector<Use>& uses) {
+  std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.way < b.way; });
   int most = 0;
   for (std::size_t begin = 0, end = 0; begin < uses.size(); begin = end) {
-    int by_one = 0;
-    int same = 0;
-    for (end = begin; end < uses.size() && uses[end].first == uses[begin].first; ++end) {
-      same = end > begin && uses[end].second == uses[end - 1].second ? same + 1 : 1;
-      by_one = std::max(by_one, same);
-    }
-    const auto all = static_cast<int>(end - begin);
+    while (end < uses.size() && uses[end].way == uses[begin].way) ++end;
+    const std::span<Use> on_way(&uses[begin], end - begin);
+    const int by_one = std::max(most_of_one(on_way, &Use::from), most_of_one(on_way, &Use::to));
+    const auto all = static_cast<int>(on_way.size());
     most = std::max(most, (all + by_one - 1) / by_one);
   }
   return most;
@@ -134,13 +150,13 @@ int most_shared(std::vector<std::pair<std::size_t, int>>& uses) {
 // A port sends one block at a time, and gets one: of the edges of a worker one is in use at once.
 WayLoads loads_of(const Network& network, const TreePipeline& pipeline) {
   WayLoads loads;
-  std::vector<std::pair<std::size_t, int>> uses;
+  std::vector<Use> uses;
   for (const SharedWays& shared : network.shared_ways()) {
     uses.clear();
     for_each_edge(pipeline, network.workers(), [&](int from, int to) {
       if (!shared.carries(from, to)) return;
-      uses.emplace_back(2 * shared.way_out(from, to), from);
-      uses.emplace_back(2 * shared.way_in(to) + 1, to);
+      uses.push_back({2 * shared.way_out(from, to), from, to});
+      uses.push_back({2 * shared.way_in(to) + 1, from, to});
     });
     loads.push_back(most_shared(uses));
   }
@@ -148,7 +164,7 @@ WayLoads loads_of(const Network& network, const TreePipeline& pipeline) {
   if (!crowding.any()) return loads;
   uses.clear();
   for_each_edge(pipeline, network.workers(), [&](int from, int to) {
-    if (from / crowding.group != to / crowding.group) uses.emplace_back(0, from);
+    if (from / crowding.group != to / crowding.group) uses.push_back({0, from, to});
   });
   loads.push_back(most_shared(uses));
   return loads;

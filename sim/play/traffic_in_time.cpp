@@ -77,14 +77,16 @@ void TrafficInTime::start(std::size_t number, Time now) {
   if (++number < what_.flows.size()) clock_.plan(starts, number, what_.flows[number].start);
 }
 
+// All of a moment at once: nothing else happens in between.
 void TrafficInTime::change(std::size_t number, Time now) {
-  const WireChange& what = what_.changes[number];
-  if (what.loss >= 0) {
-    clock_.carrier()->lose(what.resources, what.loss);
-  } else {
-    change_bandwidth(what, now);
+  for (; number < what_.changes.size() && what_.changes[number].at == now; ++number) {
+    const WireChange& what = what_.changes[number];
+    if (what.loss >= 0)
+      clock_.carrier()->lose(what.resources, what.loss);
+    else
+      change_bandwidth(what, now);
   }
-  if (++number < what_.changes.size()) clock_.plan(changes, number, what_.changes[number].at);
+  if (number < what_.changes.size()) clock_.plan(changes, number, what_.changes[number].at);
 }
 
 void TrafficInTime::change_bandwidth(const WireChange& what, Time now) {

@@ -7,10 +7,11 @@
 
 namespace sgdsim {
 
-void complete(CollectiveArguments& words, const std::set<std::string>& given) {
+void complete(CollectiveArguments& words, const std::set<std::string>& given, bool wants_messages) {
   if (!words.file.empty()) read_collective_file(words.file, given, words);
   if (words.bytes.empty()) throw InputError("", "--bytes is required, or a file that has it");
   read_inputs(words);
+  choose_algorithm(words, wants_messages);
 }
 
 Answer answer_collective(const Value& question, const Watch& watch) {

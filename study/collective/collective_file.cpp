@@ -73,7 +73,9 @@ Fields fields_of(CollectiveFile& o) {
       {"name", o.head.name, "for people"},
       {"description", o.head.description, "what it is for"},
       {"source", o.head.source, "where its figures come from"},
-      {"algorithm", o.algorithm, "one of `sgdsim list algorithms`, or `all`; ring if not given"},
+      {"algorithm", o.algorithm,
+       "one of `sgdsim list algorithms`, or `all`; if not given, that of "
+       "the command"},
       Field("op", o.op, "one of `sgdsim list operations`; allreduce if not given")
           .like(text_schema),
       {"ranks", o.ranks,

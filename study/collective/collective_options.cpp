@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "models/collective/algorithm_choice.h"
 #include "models/collective/options.h"
 #include "models/collective/registry.h"
 #include "sim/core/error.h"
@@ -85,6 +86,46 @@ void check_message_only(const CollectiveArguments& arguments) {
 
 }  // namespace
 
+namespace {
+
+// What NCCL's model answers for: messages of a byte or more among two ranks or more.
+bool suits_nccl(const CollectiveArguments& arguments, const std::vector<int>& ranks) {
+  for (const std::string& words : arguments.bytes)
+    for (const Bytes size : arguments.sweep ? parse_sizes(words, "--bytes")
+                                            : std::vector{parse_bytes(words, "--bytes")})
+      if (size.count() == 0) return false;
+  return std::all_of(ranks.begin(), ranks.end(), [](int count) { return count > 1; });
+}
+
+// Of a formula nobody can ask these.
+bool wants_messages_by_words(const CollectiveArguments& arguments) {
+  const std::vector<const std::string*> words = {
+      &arguments.block,     &arguments.root,   &arguments.path,          &arguments.starts,
+      &arguments.seed,      &arguments.jitter, &arguments.limits.events, &arguments.limits.sim_time,
+      &arguments.transport, &arguments.traffic};
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string* text) { return !text->empty(); }) ||
+         !std::all_of(arguments.options.begin(), arguments.options.end(), is_nccl_option);
+}
+
+}  // namespace
+
+void choose_algorithm(CollectiveArguments& arguments, bool wants_messages) {
+  if (!arguments.algorithm.empty()) return;
+  const Operation operation = operation_named(arguments.operation, "--op");
+  const std::vector<int> ranks = ranks_of(arguments);
+  arguments.algorithm = AlgorithmChoice().name_of(operation);
+  if (!arguments.cluster_read || !suits_nccl(arguments, ranks)) return;
+  Cluster part = *arguments.cluster_read;
+  const int most = *std::max_element(ranks.begin(), ranks.end());
+  if (most < part.network.workers()) part.network = part.network.first(most);
+  arguments.algorithm = usual_algorithm(part, operation);
+  const bool is_nccl = arguments.algorithm == "nccl";
+  if (is_nccl && arguments.fidelity.empty() &&
+      (wants_messages || wants_messages_by_words(arguments)))
+    arguments.fidelity = name_of(Fidelity::message);
+}
+
 bool is_nccl_simulated(const CollectiveArguments& arguments) {
   return !arguments.fidelity.empty() && arguments.fidelity != "closed_form";
 }
@@ -98,7 +139,8 @@ Fields collective_fields(CollectiveArguments& arguments) {
              Field(
                  "algorithm", arguments.algorithm,
                  "one of `sgdsim list algorithms`, auto (the cheapest), or nccl (NCCL's own model "
-                 "and choice); default ring")
+                 "and choice); default: nccl where several GPUs of a node have several cards, else "
+                 "ring, direct for alltoall, mst for broadcast and reduce")
                  .option("-a,--algorithm"),
              {"op", arguments.operation, "one of `sgdsim list operations`; default allreduce"},
              Field("ranks", arguments.ranks,

@@ -19,7 +19,7 @@ constexpr double most_jitter = 2;  // one message in a hundred then takes 14 tim
 
 // As text; empty where an option was not given.
 struct CollectiveArguments {
-  std::string algorithm = "ring";
+  std::string algorithm;  // chosen by choose_algorithm(), if not given
   std::string operation = "allreduce";
   std::string ranks;
   std::vector<std::string> bytes;
@@ -46,6 +46,10 @@ struct CollectiveArguments {
 
   std::shared_ptr<const Cluster> cluster_read;  // of the file, with the settings
 };
+
+// If none is given, what people run there; simulated where something is asked that only messages
+// have, as `wants_messages` or an option.
+void choose_algorithm(CollectiveArguments& arguments, bool wants_messages);
 
 // At this fidelity an algorithm sends messages in place of what NCCL's model, a formula, chooses.
 bool is_nccl_simulated(const CollectiveArguments& arguments);

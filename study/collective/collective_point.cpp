@@ -22,8 +22,9 @@ CollectivePoint asked(const CollectiveArguments& arguments, const std::string& a
 
 CollectiveAnswer simulated(const CollectiveArguments& arguments, const std::string& algorithm,
                            const std::vector<Bytes>& sizes, const Cluster& cluster,
-                           const std::string& where) {
+                           const std::string& where, Duration latency = {}) {
   CollectiveQuestion question = question_of(arguments, algorithm, sizes);
+  question.latency = latency;
   Stopper stopper(arguments.watch, limits_of(arguments.limits));
   question.stopper = &stopper;
   const TrafficFile traffic = put_on(cluster, arguments, question);
@@ -48,7 +49,8 @@ void answer(CollectivePoint& point, const CollectiveArguments& arguments, const 
     std::erase_if(mine.options, is_nccl_option);
     if (arguments.sweep) mine = arguments_for(mine, stand_in.algorithm);
     if (!stand_in.option.empty()) add_unless_given(mine.options, stand_in.option);
-    point.answer = simulated(mine, stand_in.algorithm, point.sizes, cluster, where);
+    point.answer =
+        simulated(mine, stand_in.algorithm, point.sizes, cluster, where, stand_in.latency);
     std::vector<std::string>& warnings = point.answer->warnings;
     warnings.insert(warnings.begin(), stand_in.warnings.begin(), stand_in.warnings.end());
   } else {

@@ -23,7 +23,9 @@ void print_point(std::ostream& out, const CollectivePoint& point) {
   out << answer.algorithm << ' ' << point.operation << " of " << to_text(point.total()) << " among "
       << point.ranks << (point.ranks == 1 ? " rank on " : " ranks on ") << point.cluster << '\n';
   Table table({"", ""});
-  if (point.nccl) table.add({"NCCL's choice", pair_name(point.nccl->choice())});
+  if (point.nccl)
+    table.add({"NCCL's choice", pair_name(point.nccl->choice()) +
+                                    (point.sizes.size() > 1 ? ", for the largest message" : "")});
   table.add({"time", short_duration(answer.time.us(), 6)});
   if (point.reducing) table.add({"  of which reducing", short_duration(point.reducing->us(), 6)});
   table.add({"algorithm bandwidth", rounded(answer.algbw_GBps) + " GB/s"});

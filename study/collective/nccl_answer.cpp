@@ -76,10 +76,9 @@ NcclMachine nccl_machine_of(const Cluster& cluster, const std::vector<std::strin
 
 namespace {
 
-void check_message(const Cluster& cluster, const std::vector<Bytes>& messages) {
-  if (messages.size() != 1)
-    throw InputError("--bytes", "NCCL's model answers for one message at a time");
-  if (messages.front().count() == 0)
+void check_messages(const Cluster& cluster, const std::vector<Bytes>& messages) {
+  if (std::any_of(messages.begin(), messages.end(),
+                  [](Bytes message) { return message.count() == 0; }))
     throw InputError("--bytes", "NCCL's model needs a message of 1 B or more");
   if (cluster.network.workers() == 1)
     throw InputError("--ranks", "NCCL's model needs two ranks or more");
@@ -109,17 +108,21 @@ void check_no_choices(const CollectiveArguments& arguments) {
 
 // What a reader of a time at fitted constants must know.
 std::vector<std::string> warnings_about(const CollectiveArguments& arguments,
-                                        const Cluster& cluster, Bytes size) {
+                                        const Cluster& cluster,
+                                        const std::vector<Bytes>& messages) {
   std::vector<std::string> warnings;
   if (std::string note = nccl_note(cluster, arguments.options); !note.empty())
     warnings.push_back(std::move(note));
   if (!cluster.nccl) return warnings;
   warnings.insert(warnings.end(), cluster.notes.begin(), cluster.notes.end());
   const std::optional<NcclSizes>& sizes = cluster.nccl->sizes;
-  if (sizes && (size < sizes->from || size > sizes->to))
+  const auto beyond = std::find_if(messages.begin(), messages.end(), [&](Bytes size) {
+    return sizes && (size < sizes->from || size > sizes->to);
+  });
+  if (beyond != messages.end())
     warnings.push_back("NCCL's constants of " + cluster.name + " were fitted to messages of " +
                        to_text(sizes->from) + " to " + to_text(sizes->to) + ", and " +
-                       to_text(size) + " is beyond: an extrapolation");
+                       to_text(*beyond) + " is beyond: an extrapolation");
   return warnings;
 }
 
@@ -147,19 +150,24 @@ bool is_nccl_option(const std::string& option) {
 NcclAnswer answer_like_nccl(const CollectiveArguments& arguments, const Cluster& cluster,
                             const std::vector<Bytes>& messages) {
   check_no_choices(arguments);
-  check_message(cluster, messages);
+  check_messages(cluster, messages);
   const int ranks = cluster.network.workers();
   const Operation operation = operation_named(arguments.operation, "--op");
   NcclAnswer nccl;
-  nccl.table = table_of(arguments, cluster, messages.front());
   CollectiveAnswer& answer = nccl.answer;
   answer.algorithm = "nccl";
-  answer.time = nccl.table.choice().time;
-  answer.algbw_GBps = static_cast<double>(messages.front().count()) / answer.time.s() / 1e9;
+  double total_B = 0;
+  for (const Bytes message : messages) {
+    answer.time += table_of(arguments, cluster, message).choice().time;
+    total_B += static_cast<double>(message.count());
+  }
+  nccl.table = table_of(arguments, cluster, *std::max_element(messages.begin(), messages.end()));
+  answer.algbw_GBps = total_B / answer.time.s() / 1e9;
   answer.busbw_GBps = answer.algbw_GBps * bus_factor(operation, ranks);
   answer.fidelity = Fidelity::closed_form;
   answer.path = "formula";
-  answer.warnings = warnings_about(arguments, cluster, messages.front());
+  answer.warnings = warnings_about(arguments, cluster, messages);
+  if (messages.size() > 1) return nccl;
   for (const NcclRow& row : nccl.table.rows)
     answer.candidates.push_back({pair_name(row),
                                  row.usable ? std::optional(row.time) : std::nullopt,
@@ -169,18 +177,21 @@ NcclAnswer answer_like_nccl(const CollectiveArguments& arguments, const Cluster&
 
 SimulatedForNccl simulated_for_nccl(const CollectiveArguments& arguments, const Cluster& cluster,
                                     const std::vector<Bytes>& messages) {
-  check_message(cluster, messages);
-  const NcclRow choice = table_of(arguments, cluster, messages.front()).choice();
+  check_messages(cluster, messages);
+  const Bytes largest = *std::max_element(messages.begin(), messages.end());
+  const NcclRow choice = table_of(arguments, cluster, largest).choice();
   const Operation operation = operation_named(arguments.operation, "--op");
   const NcclStandIn one = nccl_stand_in(choice.algorithm, operation, has_rails(cluster));
   SimulatedForNccl stand_in;
   stand_in.algorithm = one.algorithm->name;
+  stand_in.latency = choice.latency;
   if (one.has_trees_across) stand_in.option = trees_across;
-  stand_in.warnings = warnings_about(arguments, cluster, messages.front());
+  stand_in.warnings = warnings_about(arguments, cluster, messages);
   stand_in.warnings.push_back(
       "NCCL's model is a formula, without messages, by which " + pair_name(choice) + " takes " +
-      short_duration(choice.time.us(), 4) + ": " + stand_in.algorithm +
-      (stand_in.option.empty() ? "" : " with " + stand_in.option) + " is simulated");
+      short_duration(choice.time.us(), 4) + (messages.size() > 1 ? " for the largest" : "") + ": " +
+      stand_in.algorithm + (stand_in.option.empty() ? "" : " with " + stand_in.option) +
+      " is simulated");
   return stand_in;
 }
 

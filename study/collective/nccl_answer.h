@@ -28,8 +28,8 @@ std::string nccl_note(const Cluster& cluster, const std::vector<std::string>& op
 Cluster cluster_among(const Cluster& cluster, int ranks);
 
 struct NcclAnswer {
-  CollectiveAnswer answer;  // of the chosen pair; its candidates are all pairs
-  NcclTable table;
+  CollectiveAnswer answer;  // of all messages, one after the other; candidates if it is one
+  NcclTable table;          // of the largest one
 };
 
 // The machine comes from the cluster (workers per node, costs of pairs inside and across nodes) and
@@ -42,6 +42,7 @@ NcclAnswer answer_like_nccl(const CollectiveArguments& arguments, const Cluster&
 struct SimulatedForNccl {
   std::string algorithm;
   std::string option;  // of it; empty: none
+  Duration latency;    // of what NCCL chooses
   std::vector<std::string> warnings;
 };
 SimulatedForNccl simulated_for_nccl(const CollectiveArguments& arguments, const Cluster& cluster,

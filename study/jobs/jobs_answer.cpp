@@ -33,6 +33,7 @@ UseOverTime over_time(JobsQuestion question, const PlayedJobs& jobs, std::size_t
   question.stopper->restart();
   JobsInTime again(question);
   for (std::size_t job = 0; job < count; ++job) jobs.together(again, job, nullptr);
+  again.go_on_until(Time() + end);
   return {interval, bins, watched.take(), watched.take_waiting_B()};
 }
 
@@ -66,7 +67,7 @@ Fields fields_of(const ToldJob& told) {
              {"places", job.places, "which workers of the cluster, by its ranks"},
              Field("start_us", job.start.us(), "when it starts").at_least(0),
              Field("end_us", (job.start + result.together.end).us(),
-                   "when its last message has ended")
+                   "when its last message has ended, and its last iteration or operation")
                  .at_least(0),
              Field("iteration_us", result.together.mean.us(),
                    "mean of its measured iterations, together with the others")
@@ -185,7 +186,9 @@ JobsAnswer answer_of(const JobTrials& trials, bool wants_timeline, int64_t bins,
   for (std::size_t i = 0; i < results.size() && !is_alone; ++i)
     results[i].alone = std::move(jobs.play(question, {i}).front());
   note_warnings(file, together.least_delivered(), results);
-  answer.end = together.end();
+  for (std::size_t i = 0; i < results.size(); ++i)
+    answer.end = std::max(answer.end, file.jobs[i].start + results[i].together.end);
+  together.go_on_until(answer.end);
   const Duration end = together.now() - Time();
   if (wires->are_routes())
     answer.use = use_of(*wires, together.carried_B(), end, shown_links,
@@ -272,7 +275,7 @@ Fields together_fields(const JobsFile& file, const int& workers, const std::stri
                  .one_of({"message", "flow", "packet"}),
              transport_taken_field(file.transport),
              routing_taken_field(routing),
-             Field("end_us", answer.end.us(), "the end of the last message of a job").at_least(0),
+             Field("end_us", answer.end.us(), "when the last of the jobs has ended").at_least(0),
              {"jobs", std::move(jobs), "each job, in the order of the file"},
              Field("matrix", std::move(pairs), "with --matrix: each two jobs by themselves")
                  .if_any(),

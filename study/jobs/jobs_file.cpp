@@ -75,6 +75,7 @@ Json schema_of_job() {
 }
 Json schema_of_list_of_jobs() { return list_schema(schema_of_job(), 1, most_jobs); }
 Json schema_of_jobs_cluster() { return any_of({text_schema(), reference("../cluster/1")}); }
+Json schema_of_jobs_fidelity() { return one_of_schema({"message", "flow", "packet"}); }
 Json schema_of_jobs_traffic() { return any_of({text_schema(), reference("../traffic/1")}); }
 
 struct JobsFields {
@@ -105,6 +106,7 @@ Fields fields_of(JobsFields& o) {
                       "what messages meet: message (ports of workers, of nodes and of racks, which "
                       "all share that use them), flow or packet (wires)")
                     .also(check_has_messages)
+                    .like(schema_of_jobs_fidelity)
                     .otherwise("packet with a transport, else flow"),
                 Field("routing", o.routing, "which of several shortest routes messages take")
                     .otherwise("by_destination"),

@@ -25,7 +25,9 @@ StepResult step_of(const StepQuestion& question, JobsInTime& in_time, std::size_
     for (const ExchangeTimes& message : times) end = std::max(end, last_of(message.ends) - Time());
     return times;
   };
-  return simulate_step(accounted);
+  StepResult result = simulate_step(accounted);
+  end = std::max(end, result.end - Time());  // it may compute behind its last message
+  return result;
 }
 
 }  // namespace

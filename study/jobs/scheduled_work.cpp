@@ -29,8 +29,7 @@ Field algorithm_field(std::optional<Value>& algorithm) {
   return Field("algorithm", algorithm, "algorithms of collectives, as --algorithm of commands")
       .like(schema_of_words_list);
 }
-AlgorithmChoice algorithms_in(const std::optional<Value>& given) {
-  AlgorithmChoice choice;
+AlgorithmChoice algorithms_in(const std::optional<Value>& given, AlgorithmChoice choice = {}) {
   if (!given) return choice;
   if (!given->json().is_array()) {
     choice.add(given->text(), given->where());
@@ -168,14 +167,16 @@ std::optional<WorkOfJob> WorkOfJob::read(Object& fields, const std::optional<int
   if (given.layout)
     work.work_ = read_parallel(*given.layout, workers, cluster);
   else if (given.collective)
-    work.work_ = read_collective_work(*given.collective);
+    work.work_ = read_collective_work(*given.collective, cluster);
   else
-    work.work_ = read_schedule(*given.schedule);
+    work.work_ = read_schedule(*given.schedule, cluster);
   return work;
 }
 
-WorkOfJob::Work WorkOfJob::read_schedule(const Value& value) {
+WorkOfJob::Work WorkOfJob::read_schedule(const Value& value, const Cluster& cluster) {
   Chakra chakra;
+  chakra.algorithms = usual_algorithms(cluster);
+  bool names_algorithms = false;
   const auto add_file = [&](const Value& file) {
     chakra.files.push_back(beside(file.file(), file.text()));
   };
@@ -188,7 +189,8 @@ WorkOfJob::Work WorkOfJob::read_schedule(const Value& value) {
     const auto given = read_record<ChakraFields>(value);
     add_files(*given.files);
     if (given.groups) chakra.groups = beside(given.groups->file(), given.groups->text());
-    chakra.algorithms = algorithms_in(given.algorithm);
+    names_algorithms = given.algorithm.has_value();
+    chakra.algorithms = algorithms_in(given.algorithm, chakra.algorithms);
   } else {
     add_files(value);
   }
@@ -196,7 +198,7 @@ WorkOfJob::Work WorkOfJob::read_schedule(const Value& value) {
     chakra.files = files_by_rank(chakra.files);
     return chakra;
   }
-  if (!chakra.groups.empty() || !chakra.algorithms.is_usual())
+  if (!chakra.groups.empty() || names_algorithms)
     value.fail("groups and algorithms are of Chakra traces; a GOAL schedule has neither");
   Goal goal{chakra.files.front(), read_goal(chakra.files.front())};
   if (const auto circle = goal.schedule.find_circle(); !circle.empty())
@@ -240,8 +242,22 @@ WorkOfJob::Parallel WorkOfJob::read_parallel(const Value& value,
   return parallel;
 }
 
-WorkOfJob::Collective WorkOfJob::read_collective_work(const Value& value) {
+namespace {
+
+// Not what costs an exchange without messages.
+void check_known(const Value& collective) {
+  const std::vector<std::string> known{"operation", "bytes", "algorithm",
+                                       "options",   "block", "launch"};
+  for (const auto& [name, field] : collective.entries())
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      collective.fail(unknown_name("field", name, known));
+}
+
+}  // namespace
+
+WorkOfJob::Collective WorkOfJob::read_collective_work(const Value& value, const Cluster& cluster) {
   Object fields(value);
+  check_known(value);
   const auto given = read_record<CollectiveOfJob>(fields);
   Collective collective;
   const auto operation = fields.find("operation");
@@ -251,7 +267,8 @@ WorkOfJob::Collective WorkOfJob::read_collective_work(const Value& value) {
   collective.field = value.json();
   collective.field.erase("operation");
   collective.field.erase("bytes");
-  if (!collective.field.contains("algorithm")) collective.field["algorithm"] = "ring";
+  if (!collective.field.contains("algorithm"))
+    collective.field["algorithm"] = usual_algorithm(cluster, collective.operation);
   return collective;
 }
 

@@ -78,10 +78,10 @@ class WorkOfJob {
 
   WorkOfJob(const Value& where, int times) : where_(where), times_(times) {}
   using Work = std::variant<std::monostate, Goal, Chakra, Parallel, Collective>;
-  static Work read_schedule(const Value& value);
+  static Work read_schedule(const Value& value, const Cluster& cluster);
   static Parallel read_parallel(const Value& value, const std::optional<int64_t>& workers,
                                 const Cluster& cluster);
-  static Collective read_collective_work(const Value& value);
+  static Collective read_collective_work(const Value& value, const Cluster& cluster);
 
   ScheduledWork of(const Goal& goal, const Cluster& part) const;
   ScheduledWork of(const Chakra& chakra, const Cluster& part) const;

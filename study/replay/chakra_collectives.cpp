@@ -5,6 +5,7 @@
 #include "models/collective/nccl_box.h"
 #include "models/collective/network_defaults.h"
 #include "models/collective/options.h"
+#include "models/collective/simulate.h"
 #include "sim/core/error.h"
 #include "study/collective/option_words.h"
 #include "study/jobs/part_of_cluster.h"
@@ -68,8 +69,9 @@ CollectiveJob ChakraSchedule::job_of(const GraphNode& node, const Group& group,
   if (question_.cluster == nullptr) return job;
   for (int rank = 0; group.ranks.empty() && rank < members; ++rank) places.push_back(rank);
   job.workers_per_node = places_per_node(places, question_.cluster->workers_per_node);
-  if (group.ranks.empty() && members == question_.cluster->network.workers())
-    job.grid = question_.cluster->grid;
+  const bool are_all = members == question_.cluster->network.workers() &&
+                       std::is_sorted(places.begin(), places.end());
+  if (are_all) job.grid = question_.cluster->grid;
   return job;
 }
 
@@ -83,11 +85,12 @@ const Algorithm& ChakraSchedule::algorithm_for(CollectiveJob& job) const {
         nccl_communicator(nccl_box_of(cluster), job.size(), std::max(1, job.workers_per_node));
     const Bytes size = std::max(Bytes(1), job.share.total);
     const bool by_rails = has_rails(cluster, job.size(), job.workers_per_node);
-    const NcclStandIn one = nccl_stand_in(
-        nccl_tuning(machine, job.operation, size).choice().algorithm, job.operation, by_rails);
+    const NcclRow choice = nccl_tuning(machine, job.operation, size).choice();
+    const NcclStandIn one = nccl_stand_in(choice.algorithm, job.operation, by_rails);
     // Trees have blocks, where rings do as well.
     if (one.has_trees_across && question_.shares)
       set_option(job.options, option_key(trees_across), option_value(trees_across), "");
+    job.launch = launch_for(choice.latency, *one.algorithm, sent_by(*one.algorithm, job));
     return *one.algorithm;
   }
   const auto time_of = [&](const Algorithm& one) {

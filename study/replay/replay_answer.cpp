@@ -226,6 +226,7 @@ ChakraQuestion chakra_question(const ReplayWords& words, const std::optional<Clu
   question.has_groups = !words.groups.empty();
   if (question.has_groups)
     question.groups = read_rank_groups(words.groups, static_cast<uint32_t>(question.files.size()));
+  if (cluster) question.algorithms = usual_algorithms(*cluster);
   for (const std::string& algorithm : words.algorithms)
     question.algorithms.add(algorithm, "--algorithm");
   question.operations_per_s = flops_of(words.flops);
@@ -285,9 +286,7 @@ Fields replay_fields(ReplayWords& words) {
                  .option("-c,--cluster"),
              {"set", words.settings, "change a field of the cluster: nodes=4"},
              Field("algorithm", words.algorithms,
-                   "Chakra: algorithm of the collectives (default: ring where it has the "
-                   "operation), or of one operation: alltoall=direct; auto: for every size the one "
-                   "that takes least; nccl: what NCCL's model chooses")
+                   "Chakra: algorithm, or alltoall=direct; auto, nccl (default: as `collective`)")
                  .option("-a,--algorithm"),
              {"groups", words.groups,
               "Chakra: JSON file with the ranks of each group (default: all ranks)"},

@@ -163,6 +163,7 @@ MessageCost nccl_cost(const CollectiveField& field, const Cluster& cluster, Oper
         fits ? cost_of(is_last ? with_trees : field, algorithm, cluster, operation)
              : MessageCost());
   }
+  stand_ins.latency = [](Bytes) { return Duration(); };
   if (cluster.network.workers() == 1) {
     stand_ins.choose = [=](Bytes) { return stand_in_of(NcclAlgorithm::ring, operation, rails); };
     return MessageCost::of_formula([](Bytes) { return Duration(); }, std::move(stand_ins));
@@ -171,6 +172,9 @@ MessageCost nccl_cost(const CollectiveField& field, const Cluster& cluster, Oper
   nccl_tuning(machine, operation, Bytes(1));  // does NCCL have it?
   stand_ins.choose = [=](Bytes size) {
     return stand_in_of(nccl_tuning(machine, operation, size).choice().algorithm, operation, rails);
+  };
+  stand_ins.latency = [=, launch = field.launch](Bytes size) {
+    return launch + nccl_tuning(machine, operation, size).choice().latency;
   };
   return MessageCost::of_formula(
       [=, launch = field.launch](Bytes size) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/collective/nccl_box.h"
+#include "models/collective/algorithm_choice.h"
 #include "models/collective/network_defaults.h"
 #include "models/training/gpu.h"
 #include "sim/core/decimal.h"
@@ -37,13 +37,8 @@ void read_traffic_of(Experiment& experiment, const Value& traffic) {
       read_traffic(traffic, experiment.cluster, *on_wires.wires, std::nullopt));
 }
 
-// Where several GPUs of a node have several network cards, people run NCCL. Its model knows
-// machines that are alike, and no grids.
 Json usual_collective(const Cluster& cluster) {
-  const bool several_nodes = cluster.network.workers() > cluster.workers_per_node;
-  const bool alike = cluster.network.ports().empty() && cluster.grid.empty();
-  const bool nccl = several_nodes && alike && cluster.cards_per_node() > 1;
-  return {{"algorithm", nccl ? "nccl" : "ring"}};
+  return {{"algorithm", usual_algorithm(cluster, Operation::allreduce)}};
 }
 
 void note_times(Experiment& experiment, const CollectiveField& collective) {
