@@ -84,6 +84,29 @@ TEST_CASE("pivot: layouts are priced over an axis of the cluster, too") {
     }
 }
 
+TEST_CASE("pivot: quantities that are equal are one column, however they are written") {
+  const auto of = [](const char* bandwidth, const char* strategy, double us) {
+    return swept({{"cluster.nic.bandwidth", bandwidth}, {"strategy", strategy}}, us);
+  };
+  const std::vector<std::string> words = {"--x",    "bandwidth", "--y",      "strategy",
+                                          "--cell", "iteration", "--format", "csv"};
+  const std::string title = "strategy (metrics.iteration_us over cluster.nic.bandwidth),";
+  CHECK(pivoted(of("10 Gbps", "ddp", 1) + of("10Gbps", "wfbp", 2) + of("1.25 GBps", "p3", 3) +
+                    of("25 Gbps", "p3", 4),
+                words)
+            .out == title + "10 Gbps,25 Gbps\nddp,1.0,\nwfbp,2.0,\np3,3.0,4.0\n");
+  // An axis that is written in two ways does not vary.
+  const std::vector<std::string> over_nodes = {"--x",    "nodes",     "--y",      "strategy",
+                                               "--cell", "iteration", "--format", "csv"};
+  const auto beside = [](const char* bandwidth, int nodes) {
+    return swept(
+        {{"cluster.nodes", nodes}, {"strategy", "ddp"}, {"cluster.nic.bandwidth", bandwidth}}, 1);
+  };
+  CHECK(pivoted(beside("10 Gbps", 2) + beside("10Gbps", 4), over_nodes).exit_code == 0);
+  CHECK(holds(pivoted(of("10 Gbps", "ddp", 1) + of("10Gbps", "ddp", 2), words).log,
+              "several rows have cluster.nic.bandwidth 10 Gbps and strategy ddp"));
+}
+
 TEST_CASE("pivot: refusals say what to type") {
   const std::string third = swept({{"cluster.nodes", 4}, {"strategy", "ddp"}, {"seed", 1}}, 1) +
                             swept({{"cluster.nodes", 4}, {"strategy", "ddp"}, {"seed", 2}}, 2);
@@ -120,17 +143,29 @@ TEST_CASE("pivot: refusals say what to type") {
 TEST_CASE("pivot: CSV as spreadsheets write it, and what is no table") {
   const std::vector<std::string> words = {"--x", "x", "--y", "y", "--cell", "v", "--format", "csv"};
   const std::string plain = pivoted("x,y,v\n1,a,5\n", words).out;
-  for (const char* text : {"\xef\xbb\xbfx,y,v\n1,a,5\n", "x, y, v\r\n1, a, 5\r\n",
-                           "\"x\" , \"y\",\"v\"\n 1,\"a\" ,\t5\n", "x,y,v,,\n1,a,5,,\n"}) {
+  for (const char* text :
+       {"\xef\xbb\xbfx,y,v\n1,a,5\n", "x, y, v\r\n1, a, 5\r\n",
+        "\"x\" , \"y\",\"v\"\n 1,\"a\" ,\t5\n", "x,y,v,,\n1,a,5,,\n", "x;y;v\n1;a;5\n",
+        "x\ty\tv\r\n1\ta\t5\r\n", "sep=;\r\nx;y;v\r\n1;a;5,0\r\n", "x\ty\tv\n1\t\"a\"\t5\n"}) {
     CAPTURE(text);
     const Ran ran = pivoted(text, words);
     CHECK(ran.exit_code == 0);
     CHECK(ran.out == plain);
   }
+  CHECK(pivoted("\"x, or z\";y;v\n1;a;5\n",
+                {"--x", "x, or z", "--y", "y", "--cell", "v", "--format", "csv"})
+            .out == "\"y (v over x, or z)\",1.0\na,5.0\n");
+  // Cells that are empty, between tabs as elsewhere; and what Excel calls Unicode text.
+  CHECK(pivoted("x\ty\tv\n1\ta\t\n2\ta\t1,5\n", words).out == "y (v over x),2.0\na,1.5\n");
+  for (const bool is_big : {false, true})
+    CHECK(pivoted(utf16("x\ty\tv\r\n1\ta\t5\r\n", is_big), words).out == plain);
   for (const auto& [text, says] :
        {std::pair("x,y,v\n1,\xe9,5\n", "a cell is not UTF-8"),
         std::pair("x,y,v\n1,\"\x01\",5\n", "control character"),
         std::pair("x,y,v,v\n1,a,5,6\n", "the title \"v\" stands there twice"),
+        std::pair("x;y;v\n1;a;1,234\n", ":2: is the comma in \"1,234\" a decimal one"),
+        std::pair("x;y;v\n1;a,5\n", ":2: expected 3 cells as in the first line, got 2"),
+        std::pair("PK\x03\x04", "an Excel workbook: save it as CSV"),
         std::pair("x,y,v\n1,\"a\"b,5\n", "behind the closing quote")}) {
     const Ran ran = pivoted(text, words);
     CAPTURE(ran.log);

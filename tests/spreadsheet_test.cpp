@@ -4,22 +4,12 @@
 #include <doctest/doctest.h>
 
 #include "sim/core/error.h"
+#include "tests/texts.h"
 #include "traces/flows_csv.h"
 #include "traces/registry.h"
 
 namespace sgdsim {
 namespace {
-
-// ASCII as UTF-16.
-std::string utf16(const std::string& text, bool is_big) {
-  std::string answer = is_big ? "\xfe\xff" : "\xff\xfe";
-  for (const char letter : text) {
-    if (is_big) answer += '\0';
-    answer += letter;
-    if (!is_big) answer += '\0';
-  }
-  return answer;
-}
 
 const std::string table = "name;params;fwd_us;bwd_us\r\nconv;100;1,5;2,25\r\nfc;7;3;4,125\r\n";
 

@@ -12,6 +12,17 @@ inline bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+// ASCII as UTF-16.
+inline std::string utf16(const std::string& text, bool is_big) {
+  std::string answer = is_big ? "\xfe\xff" : "\xff\xfe";
+  for (const char letter : text) {
+    if (is_big) answer += '\0';
+    answer += letter;
+    if (!is_big) answer += '\0';
+  }
+  return answer;
+}
+
 // A measurement or the steps of an import.
 template <class Noted>
 bool has_note(const Noted& noted, const std::string& part) {

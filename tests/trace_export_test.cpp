@@ -139,6 +139,37 @@ TEST_CASE("astra text: a trace by hand, as it is written") {
   CHECK(exported.lost.size() == 2);
 }
 
+// Layers are all that the files have.
+TEST_CASE("trace exports: all else that a trace says is named") {
+  Trace trace = random_trace(1);
+  trace.update = Duration{};
+  for (const bool is_table : {true, false}) {
+    const auto losses = [&](const Trace& of) {
+      return is_table ? to_layers_csv(of, "f") : to_astra_text(of);
+    };
+    const std::size_t before = losses(trace).lost.size();
+    Trace full = trace;
+    full.name = "r50";
+    full.model = "ResNet-50";
+    full.framework = "PyTorch 2";
+    full.device = "V100";
+    full.date = "2020-01";
+    full.source = "a paper";
+    full.derived = full.beside_exchanges = true;
+    full.batch = 32;
+    full.load = Duration::ms(3);
+    full.notes = {"a note"};
+    const ExportedTrace exported = losses(full);
+    CHECK(exported.lost.size() == before + 11);
+    for (const char* loss :
+         {"the name of the trace (r50)", "the model (ResNet-50)", "the framework (PyTorch 2)",
+          "the device (V100)", "the date (2020-01)", "the source of the figures", "the batch (32)",
+          "that times are derived", "that times hold what exchanges slow computing down by",
+          "the time to load (3 ms)", "the notes of the trace"})
+      CHECK(is_lost(exported, loss));
+  }
+}
+
 TEST_CASE("astra text: forward, input and weight gradients, and what is left out") {
   const std::string file = in_repository("tests/data/astra_text.txt");
   const Trace trace = astra_text({read_text(file), file, {}});

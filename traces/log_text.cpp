@@ -7,8 +7,10 @@
 
 #include "sim/core/decimal.h"
 #include "sim/core/error.h"
+#include "sim/core/json.h"
 #include "sim/core/quantity.h"
 #include "traces/complete.h"
+#include "traces/utf16.h"
 
 namespace sgdsim {
 namespace {
@@ -23,6 +25,8 @@ std::string_view trimmed(std::string_view text) {
 std::string quoted(std::string_view word) { return "\"" + std::string(word.substr(0, 60)) + "\""; }
 
 }  // namespace
+
+std::string read_log(const std::string& file) { return as_utf8(read_text(file), file); }
 
 std::vector<LogLine> lines_of(const LogText& log) {
   std::vector<LogLine> lines;
@@ -47,9 +51,15 @@ std::vector<std::string_view> split(std::string_view text) {
 }
 
 char separator_of(std::string_view head) {
+  std::string plain;
+  bool quoted = false;
+  for (const char letter : head) {
+    if (letter == '"') quoted = !quoted;
+    if (!quoted) plain += letter;
+  }
   char found = ',';
   for (const char separator : {'\t', ';', ','})
-    if (head.find(separator) != std::string_view::npos) found = separator;
+    if (plain.find(separator) != std::string::npos) found = separator;
   return found;
 }
 

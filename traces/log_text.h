@@ -21,6 +21,9 @@ struct LogText {
   std::optional<int64_t> tokens_per_gpu = {};  // of a step
 };
 
+// The content of a file as read_text() has it, and of one in UTF-16 as UTF-8.
+std::string read_log(const std::string& file);
+
 struct LogLine {
   std::string_view text;  // without line end and surrounding blanks
   std::string where;      // "file: line 7"

@@ -46,7 +46,21 @@ class WholeNanoseconds {
   bool is_exact_ = true;
 };
 
+// Layers are all that both files have.
 void add_common_losses(const Trace& trace, ExportedTrace& answer) {
+  const auto lose = [&](const char* what, const std::string& value) {
+    if (!value.empty()) answer.lost.push_back(what + (" (" + value + ")"));
+  };
+  lose("the name of the trace", trace.name);
+  lose("the model", trace.model);
+  lose("the framework", trace.framework);
+  lose("the device", trace.device);
+  lose("the date", trace.date);
+  lose("the batch", trace.batch > 0 ? std::to_string(trace.batch) : "");
+  if (!trace.source.empty()) answer.lost.emplace_back("the source of the figures");
+  if (trace.derived) answer.lost.emplace_back("that times are derived");
+  if (trace.beside_exchanges)
+    answer.lost.emplace_back("that times hold what exchanges slow computing down by");
   if (trace.load > Duration{})
     answer.lost.push_back("the time to load (" + to_text(trace.load) + ")");
   if (!trace.notes.empty()) answer.lost.emplace_back("the notes of the trace");

@@ -19,6 +19,7 @@
 #include "study/write_text.h"
 #include "topologies/nccl_xml.h"
 #include "traces/kineto/execution_trace.h"
+#include "traces/log_text.h"
 #include "traces/measurement/registry.h"
 #include "traces/measurement/words.h"
 #include "traces/registry.h"
@@ -136,7 +137,7 @@ const ImportableFormat& format_of(const std::string& file,
   const std::string_view known_name = format_without_text(file);
   for (const ImportableFormat& format : formats)
     if (format.name == known_name) return format;
-  std::string text = read_text(file);
+  std::string text = read_log(file);
   if (!is_pickle(text)) make_plain(text);
   std::vector<ImportableFormat> found;
   const ImportableFormat* last = nullptr;

@@ -11,6 +11,7 @@
 #include "study/collective/ranges.h"
 #include "study/import/rank_files.h"
 #include "study/write_text.h"
+#include "traces/log_text.h"
 #include "traces/measurement/registry.h"
 
 namespace sgdsim {
@@ -27,7 +28,7 @@ Measurement measurement_of(const MeasurementFormat& format, const MeasurementImp
     ranks = static_cast<int>(parse_whole(arguments.ranks, 1, most_measured_ranks, "--ranks"));
   std::vector<MeasuredText> texts;
   for (const std::string& file : files)
-    texts.push_back({read_text(file), file, ranks, arguments.operation});
+    texts.push_back({read_log(file), file, ranks, arguments.operation});
   std::vector<MeasuredFiles> all = read_measurements(std::move(texts), format.name);
   Measurement together = std::move(all.front().measurement);
   for (std::size_t i = 1; i < all.size(); ++i) {

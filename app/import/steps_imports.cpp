@@ -159,7 +159,7 @@ void import_steps(const StepsFormat& format, const StepsImport& arguments, Strea
   std::vector<StepRun> runs;
   for (const std::string& file : arguments.files) {
     runs.push_back(
-        format.read({read_text(file), file, {}, arguments.batch, arguments.tokens_per_gpu}));
+        format.read({read_log(file), file, {}, arguments.batch, arguments.tokens_per_gpu}));
     note_warm_up(runs.back());
     for (const std::string& note : runs.back().notes)
       streams.log << "sgdsim: note: " << printable(file) << ": " << note << '\n';

@@ -29,7 +29,7 @@ void add_options(CLI::App& one, TraceImport& arguments) {
 }
 
 Trace trace_of(const TraceFormat& format, const TraceImport& arguments) {
-  LogText log{read_text(arguments.file), arguments.file, {}};
+  LogText log{read_log(arguments.file), arguments.file, {}};
   if (!arguments.forward.empty()) log.forward = parse_duration(arguments.forward, "--forward");
   Trace trace = format.read(log);
   if (!arguments.name.empty()) trace.name = arguments.name;

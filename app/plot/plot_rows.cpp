@@ -9,11 +9,12 @@
 #include <sstream>
 #include <utility>
 
-#include "sim/core/byte_order_mark.h"
 #include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "study/sweep/columns.h"
 #include "study/sweep/point_database.h"
+#include "traces/log_text.h"
+#include "traces/spreadsheet.h"
 
 namespace sgdsim {
 namespace {
@@ -22,11 +23,15 @@ constexpr char expected_rows[] =
     "expected points that sgdsim sweep wrote, another answer of sgdsim with a list of objects, or "
     "CSV with titles";
 
-// ---- comma-separated values (RFC 4180)
+// ---- comma-separated values (RFC 4180), and what spreadsheets of other countries make of them
 
 class CsvText {
  public:
-  CsvText(const std::string& text, const std::string& file) : text_(text), file_(file) {}
+  CsvText(const std::string& text, const std::string& file) : text_(text), file_(file) {
+    for (; at_ < text_.size() && (text_[at_] == '\n' || text_[at_] == '\r'); ++at_)
+      if (text_[at_] == '\n') ++line_;
+    separator_ = separator_of(std::string_view(text_).substr(at_, text_.find('\n', at_) - at_));
+  }
 
   // The cells of the next line; false at the end.
   bool next(std::vector<std::string>& cells) {
@@ -34,7 +39,7 @@ class CsvText {
     if (at_ >= text_.size()) return false;
     ++line_;
     do cells.push_back(cell());
-    while (at_ < text_.size() && text_[at_] == ',' && ++at_ != std::string::npos);
+    while (at_ < text_.size() && text_[at_] == separator_ && ++at_ != std::string::npos);
     for (const std::string& one : cells)
       if (const std::string problem = problem_of_text(one, true); !problem.empty())
         throw InputError(where(), "a cell " + problem);
@@ -44,12 +49,14 @@ class CsvText {
     return true;
   }
   std::string where() const { return file_ + ":" + std::to_string(line_); }
+  char separator() const { return separator_; }
 
  private:
   std::string cell() {
     while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
     if (at_ >= text_.size() || text_[at_] != '"') {
-      const std::size_t end = std::min(text_.find_first_of(",\r\n", at_), text_.size());
+      const std::string ends = std::string("\r\n") + separator_;
+      const std::size_t end = std::min(text_.find_first_of(ends, at_), text_.size());
       std::size_t last = end;
       while (last > at_ && is_blank(text_[last - 1])) --last;
       const std::size_t from = std::exchange(at_, end);
@@ -69,12 +76,15 @@ class CsvText {
       return value;
     }
   }
-  static bool is_blank(char letter) { return letter == ' ' || letter == '\t'; }
+  bool is_blank(char letter) const {
+    return letter == ' ' || (letter == '\t' && separator_ != '\t');
+  }
 
   const std::string& text_;
   const std::string& file_;
   std::size_t at_ = 0;
   int64_t line_ = 0;
+  char separator_ = ',';
 };
 
 Json value_of(const std::string& cell) {
@@ -96,7 +106,13 @@ void read_csv(const std::string& text, const std::string& file,
     if (!title->empty() && std::find(titles.begin(), title, *title) != title)
       throw InputError(csv.where(), "the title \"" + *title + "\" stands there twice");
   std::vector<std::string> cells;
+  DecimalCommas commas;
   while (csv.next(cells)) {
+    if (csv.separator() != ',')
+      for (std::string& cell : cells) {
+        commas.see(cell, csv.where());
+        cell = with_decimal_point(std::move(cell));
+      }
     if (cells.size() == 1 && cells.front().empty()) continue;
     if (cells.size() != titles.size())
       throw InputError(csv.where(), "expected " + std::to_string(titles.size()) +
@@ -107,6 +123,7 @@ void read_csv(const std::string& text, const std::string& file,
       if (!titles[i].empty()) row["axes"][titles[i]] = value_of(cells[i]);
     use(row);
   }
+  commas.check();
 }
 
 // ---- JSON
@@ -228,13 +245,13 @@ void read_plot_rows(const std::string& file, const std::function<void(const Json
     read_filled_database(file, [&](Json&& line) { use(line); });
     return;
   }
-  std::string text = read_text(file);
-  text.erase(0, text.size() - without_mark(text).size());
+  const std::string text = read_log(file);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw InputError(file, std::string("is empty; ") + expected_rows);
   if (text[first] != '{' && text[first] != '[') {
-    check_text(text, file);
-    read_csv(text, file, use);
+    const std::string table = plain_table(text, file);
+    check_text(table, file);
+    read_csv(table, file, use);
     return;
   }
   const std::string line = text.substr(first, text.find('\n', first) - first);

@@ -12,6 +12,7 @@
 #include "sim/core/error.h"
 #include "study/advise/apart.h"
 #include "study/shell_word.h"
+#include "study/sweep/amount.h"
 #include "study/sweep/best.h"
 #include "study/sweep/columns.h"
 #include "study/sweep/where.h"
@@ -237,14 +238,32 @@ class TableReader {
     if (!amount_of(y))
       ++table_.without_result;
     else
-      table_.rows.push_back({axes_of(row, shown_), y, exchange_of(row)});
+      table_.rows.push_back({written_alike(axes_of(row, shown_)), y, exchange_of(row)});
     if (static_cast<int64_t>(table_.rows.size()) > most_rows)
       throw InputError(request_.file, "more than " + std::to_string(most_rows) +
                                           " rows are no picture; sweep fewer values");
   }
 
+  // "10Gbps" and "1.25 GBps" as the first row wrote them that has as much: they are one value.
+  Json written_alike(Json axes) {
+    for (auto& axis : axes.items()) {
+      if (!axis.value().is_string()) continue;
+      const auto [known, is_new] =
+          alike_[axis.key()].try_emplace(axis.value().get<std::string>(), axis.value());
+      if (is_new)
+        if (const auto amount = amount_of(axis.value()))
+          known->second = first_[axis.key()]
+                              .try_emplace(std::pair(amount->kind, amount->value), axis.value())
+                              .first->second;
+      axis.value() = known->second;
+    }
+    return axes;
+  }
+
   const PlotRequest& request_;
   PlotTable table_;
+  std::map<std::string, std::map<std::string, Json>> alike_;  // by axis and text
+  std::map<std::string, std::map<std::pair<Amount::Kind, double>, Json>> first_;
   std::vector<std::string> shown_;
   std::vector<Json> waiting_;
   bool is_chosen_ = false;

@@ -12,6 +12,7 @@
 #include "sim/core/error.h"
 #include "study/collective/ranges.h"
 #include "study/sweep/columns.h"
+#include "study/sweep/emit.h"
 #include "study/sweep/point_database.h"
 #include "study/sweep/point_file.h"
 #include "study/write_text.h"
@@ -36,6 +37,17 @@ struct Parts {
   std::vector<Place> places;
   Json example;  // a line that did not fail, if there is one
 };
+
+// Parts of a script that was made for another number of tasks stay where they are.
+[[noreturn]] void refuse_twice(int64_t point, const std::string& file, const std::string& other) {
+  std::string why;
+  if (const std::string parts = parts_beside(file);
+      file != other && !parts.empty() && parts == parts_beside(other))
+    why = "; parts of a run with another --tasks are left over: delete the parts (rm " + parts +
+          "), and run the script again";
+  throw InputError(
+      file, "point " + std::to_string(point) + " occurs twice; it is in " + other + " too" + why);
+}
 
 Parts look_through(const std::vector<std::string>& files) {
   Parts parts;
@@ -65,10 +77,8 @@ Parts look_through(const std::vector<std::string>& files) {
   });
   for (std::size_t i = 1; i < parts.places.size(); ++i)
     if (parts.places[i].point == parts.places[i - 1].point)
-      throw InputError(files[static_cast<std::size_t>(parts.places[i].part)],
-                       "point " + std::to_string(parts.places[i].point) +
-                           " occurs twice; it is in " +
-                           files[static_cast<std::size_t>(parts.places[i - 1].part)] + " too");
+      refuse_twice(parts.places[i].point, files[static_cast<std::size_t>(parts.places[i].part)],
+                   files[static_cast<std::size_t>(parts.places[i - 1].part)]);
   return parts;
 }
 
@@ -122,9 +132,11 @@ void copy_lines(const Parts& parts, const std::vector<std::string>& columns, Poi
     std::ifstream& stream = streams[static_cast<std::size_t>(place.part)];
     if (stream.tellg() != place.offset) stream.seekg(place.offset);
     line.resize(static_cast<std::size_t>(place.length) + 1);
+    // A last byte that is no line end is the carriage return before it.
     if (!stream.read(line.data(), place.length + 1))
       throw std::runtime_error(parts.files[static_cast<std::size_t>(place.part)] +
                                ": changed while it was read");
+    line.back() = '\n';
     batches.add(columns.empty() ? line : csv_row(Json::parse(line), columns));
   }
   batches.flush();

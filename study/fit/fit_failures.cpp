@@ -14,6 +14,8 @@
 #include "study/goodput/spans.h"
 #include "study/table.h"
 #include "traces/failures/failure_log.h"
+#include "traces/log_text.h"
+#include "traces/utf16.h"
 
 namespace sgdsim {
 namespace {
@@ -206,9 +208,9 @@ bool is_of_failures(const FitArguments& arguments) {
   for (const std::string& file : arguments.files) {
     // What is read of a pipe is gone for who reads it then.
     std::error_code problem;
-    if (std::filesystem::is_regular_file(file, problem) &&
-        is_failure_log(beginning_of(file, 1 << 16)))
-      return true;
+    if (!std::filesystem::is_regular_file(file, problem)) continue;
+    const std::string head = beginning_of(file, 1 << 16);
+    if (is_failure_log(is_utf16(head) ? read_log(file) : head)) return true;
   }
   return false;
 }
@@ -221,7 +223,7 @@ FailureFit fit_failures(const FitArguments& arguments) {
     if (given.of != FitKind::failures) throw no_effect(given.option, "on a log of failures");
   const std::string& file = arguments.files.front();
   FailureFit fit;
-  fit.record = read_failure_log(read_text(file), file, scope_of(arguments));
+  fit.record = read_failure_log(read_log(file), file, scope_of(arguments));
   fit.name = arguments.name.empty() ? file : arguments.name;
   if (fit.record.seen_unit_s <= 0)
     throw InputError(file, "nothing ran for any time: it says nothing of rates");

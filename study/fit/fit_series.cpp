@@ -8,6 +8,7 @@
 #include "sim/core/quantity.h"
 #include "study/fit/fit_checks.h"
 #include "study/import/rank_files.h"
+#include "traces/log_text.h"
 #include "traces/measurement/registry.h"
 
 namespace sgdsim {
@@ -59,7 +60,7 @@ std::vector<MeasuredFiles> read_files(const FitArguments& arguments) {
   std::vector<MeasuredText> texts;
   for (const std::string& file : files_of_ranks(arguments.files, arguments.input)) {
     const bool is_inline = file.starts_with('{');  // as wherever a file is asked for
-    texts.push_back({is_inline ? file : read_text(file), is_inline ? "inline" : file,
+    texts.push_back({is_inline ? file : read_log(file), is_inline ? "inline" : file,
                      ranks_of(arguments.ranks, "--ranks"), arguments.operation});
   }
   return read_measurements(std::move(texts), arguments.input);

@@ -12,9 +12,11 @@
 namespace sgdsim {
 namespace {
 
+constexpr std::string_view before_shard = ".part-";  // then the number of the shard
+
 // Words that begin with a dash would be options.
-std::string file_word(const std::string& file, const std::string& ending = "") {
-  return shell_word((file.starts_with('-') ? "./" : "") + file + ending);
+std::string file_word(const std::string& file) {
+  return shell_word((file.starts_with('-') ? "./" : "") + file);
 }
 
 // Exit code 1 says that points failed, which is a result; what is missing is found by the merge.
@@ -23,13 +25,15 @@ std::string task_line(const EmitRequest& request, const std::string& shard) {
   for (const std::string& word : request.words)
     line += " " + (&word == &request.words.front() ? file_word(word) : shell_word(word));
   return line + " --shard " + shard + "/" + std::to_string(request.tasks) + " --out " +
-         file_word(request.out, ".part-") + shard + ".jsonl --resume --quiet --threads " +
-         std::to_string(request.threads) + " || [ $? -eq 1 ]";
+         file_word(request.out + std::string(before_shard)) + shard +
+         ".jsonl --resume --quiet --threads " + std::to_string(request.threads) +
+         " || [ $? -eq 1 ]";
 }
 
 std::string merge_line(const EmitRequest& request) {
-  return shell_word(request.program) + " merge " + file_word(request.out, ".part-") +
-         "*.jsonl --out " + file_word(request.out);
+  return shell_word(request.program) + " merge " +
+         file_word(request.out + std::string(before_shard)) + "*.jsonl --out " +
+         file_word(request.out);
 }
 
 std::string absolute(const EmitRequest& request, const std::string& file) {
@@ -161,6 +165,18 @@ void check_can_emit(const EmitRequest& request) {
     if (value->find_first_not_of(known) != std::string::npos)
       throw InputError(option, "expected what sbatch takes, made of " + std::string(known) +
                                    ", got \"" + *value + "\"");
+}
+
+std::string parts_beside(const std::string& file) {
+  constexpr std::string_view ending = ".jsonl";
+  const std::size_t at = file.rfind(before_shard);
+  if (at == std::string::npos || !file.ends_with(ending)) return "";
+  const std::size_t number = at + before_shard.size();
+  const std::string_view digits =
+      std::string_view(file).substr(number, file.size() - ending.size() - number);
+  const bool is_number =
+      !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+  return is_number ? file_word(file.substr(0, number)) + "*" + std::string(ending) : "";
 }
 
 std::string emit_script(const EmitRequest& request) {

@@ -33,6 +33,10 @@ void check_can_emit(const EmitRequest& request);
 // The script, or the manifest.
 std::string emit_script(const EmitRequest& request);
 
+// What a shell calls all parts of a script, if the file is named as one of them is:
+// "a.db.part-*.jsonl"; else empty.
+std::string parts_beside(const std::string& file);
+
 // Tasks that keep what starting one costs (0.7 s with Slurm) below 5 % and leave some to share out:
 // a minute of work each, at least 100 points, and not more than Slurm's usual 1000.
 int64_t tasks_for(double seconds, int64_t points);

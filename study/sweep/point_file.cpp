@@ -8,7 +8,10 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "sim/core/byte_order_mark.h"
+#include "sim/core/byte_source.h"
 #include "sim/core/error.h"
+#include "study/shell_word.h"
 #include "study/sweep/point_database.h"
 
 namespace sgdsim {
@@ -40,6 +43,16 @@ void read_record(PointRecord& record, const std::string& where) {
   check_text(record.text, where);
   record.json = Json::parse(record.text, nullptr, false);
   check_record(record, where);
+}
+
+// What editors of Windows put around lines is none of a point.
+void take_out_edits(PointRecord& record) {
+  const std::size_t length = record.text.size();
+  const std::size_t mark = length - without_mark(record.text).size();
+  record.text.erase(0, mark);
+  record.offset += static_cast<int64_t>(mark);
+  if (record.text.ends_with('\r')) record.text.pop_back();
+  record.is_edited = record.text.size() < length;
 }
 
 std::string problem() { return std::strerror(errno); }
@@ -109,6 +122,16 @@ void check_zeros(Lines& lines, const PointRecord& last, const std::string& file)
                          std::to_string(last.line) + "` keeps the points before them");
 }
 
+// Points are found again by where they stand, and appended.
+void check_not_packed(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::array<char, 2> first{};
+  if (!stream.read(first.data(), first.size()) || !is_gzip({first.data(), first.size()})) return;
+  const bool has_ending = file.ends_with(".gz");
+  throw InputError(file, "is packed with gzip, as points are not; unpack it first: gunzip " +
+                             (has_ending ? shell_word(file) : "< " + shell_word(file) + " > NAME"));
+}
+
 }  // namespace
 
 PointsEnd read_points(const std::string& file, const std::function<void(PointRecord&)>& use) {
@@ -128,16 +151,19 @@ PointsEnd read_points(const std::string& file, const std::function<void(PointRec
     return {};
   }
   errno = 0;
+  check_not_packed(file);
   Lines lines(file);
   while (true) {
     const Lines::End end = lines.next(record.text);
     if (end == Lines::End::zeros) check_zeros(lines, record, file);
     if (end != Lines::End::line) return {record.offset, record.text};
     ++record.line;
-    read_record(record, file + ":" + std::to_string(record.line));
+    const int64_t begin = record.offset;
     const auto length = static_cast<int64_t>(record.text.size()) + 1;
+    take_out_edits(record);
+    read_record(record, file + ":" + std::to_string(record.line));
     use(record);
-    record.offset += length;
+    record.offset = begin + length;
   }
 }
 

@@ -17,9 +17,10 @@ namespace sgdsim {
 // One whole line of a file of points, or one row of a database, whose text is what its line would
 // be.
 struct PointRecord {
-  int64_t line = 0;    // counted from 1
-  int64_t offset = 0;  // in bytes
-  std::string text;    // without its end
+  int64_t line = 0;        // counted from 1
+  int64_t offset = 0;      // in bytes
+  std::string text;        // without its end
+  bool is_edited = false;  // a mark of UTF-8 stood before it, or a carriage return behind it
   std::string sweep;
   int64_t point = 0;
   int64_t of = 0;

@@ -11,8 +11,10 @@
 #include "sim/core/foreign_json.h"
 #include "sim/core/parallel.h"
 #include "sim/core/refusal.h"
+#include "study/shell_word.h"
 #include "study/stop_watch.h"
 #include "study/sweep/columns.h"
+#include "study/sweep/emit.h"
 #include "study/sweep/gains.h"
 #include "study/sweep/point_database.h"
 #include "study/sweep/point_file.h"
@@ -239,9 +241,12 @@ class Run {
     if (record.sweep != sweep_.id || record.of != sweep_.points)
       throw InputError(where, "this is a point of another sweep (" + record.sweep +
                                   "), this one is " + sweep_.id);
-    if (record.point % options_.shard.count != options_.shard.index)
+    if (record.is_edited)
       throw InputError(where,
-                       "point " + std::to_string(record.point) + " belongs to another shard");
+                       "has a byte-order mark or a carriage return, as editors of Windows write; "
+                       "take them out: sed -i 's/^\\xef\\xbb\\xbf//; s/\\r$//' " +
+                           shell_word(options_.out));
+    check_shard(record, where);
     const auto index = static_cast<std::size_t>(record.point / options_.shard.count);
     if (index >= there_.size()) there_.resize(index + 1);
     if (there_[index])
@@ -255,6 +260,17 @@ class Run {
     if (each_)
       each_({std::move(record.json["axes"]), number_in(record.json, options_.objective.column),
              std::move(warnings), is_bound(text_member(record.json, "strategy"))});
+  }
+
+  void check_shard(const PointRecord& record, const std::string& where) const {
+    const Shard& shard = options_.shard;
+    if (record.point % shard.count == shard.index) return;
+    const std::string parts = parts_beside(options_.out);
+    throw InputError(where, "point " + std::to_string(record.point) + " belongs to another shard" +
+                                (parts.empty() ? ""
+                                               : "; this is left over from a run with another "
+                                                 "--tasks: delete the parts (rm " +
+                                                     parts + "), and run the script again"));
   }
 
   std::optional<Point> next() {

@@ -18,6 +18,7 @@
 
 #include "sim/core/json.h"
 #include "traces/measurement/registry.h"
+#include "traces/measurement/run_command.h"
 #include "traces/measurement/words.h"
 
 namespace sgdsim {
@@ -55,6 +56,7 @@ class ImbReader {
     }
     split_words(line, words_);
     if (words_.empty()) return;
+    if (auto command = run_command_in(words_, "IMB-")) command_ = std::move(command->text);
     const auto counts = [](std::string_view word) { return word.starts_with(repetitions); };
     if (std::any_of(words_.begin(), words_.end(), counts)) return header();
     words_.erase(words_.begin(),
@@ -87,6 +89,7 @@ class ImbReader {
     name_ = words_.empty() ? "" : std::string(words_.front());
     ranks_ = 0;
     time_column_ = 0;
+    is_new_table_ = true;
     std::string plain = lower(name_);
     benchmark_ = find(plain);
     if (benchmark_ == nullptr && plain.starts_with('i')) benchmark_ = find(plain.substr(1));
@@ -161,13 +164,15 @@ class ImbReader {
         plain == benchmark_->name && plain != "reduce_scatter_block" ? "" : name_;
     const int ranks = is_copy ? 2 : ranks_;
     auto& all = measurement_.series;
-    if (all.empty() || all.back().operation != operation || all.back().ranks != ranks ||
-        all.back().note != note) {
+    if (is_new_table_ || all.empty()) {
+      is_new_table_ = false;
       all.emplace_back();
       all.back().operation = operation;
       all.back().ranks = ranks;
       all.back().is_of_messages = is_copy;
       all.back().note = note;
+      all.back().is_table = true;
+      if (!command_.empty()) all.back().settings[command_setting] = command_;
     }
     const int64_t parts = benchmark_->is_per_rank ? ranks : 1;
     if (size <= most_B / parts) all.back().points.push_back({Bytes(parts * size), time});
@@ -176,6 +181,8 @@ class ImbReader {
   Measurement measurement_;
   const Benchmark* benchmark_ = nullptr;
   std::string name_;
+  std::string command_;  // of the run; empty: no shell shows it
+  bool is_new_table_ = false;
   int ranks_ = 0;
   std::size_t prefix_ = 0;  // words before the first column
   std::size_t time_column_ = 0;

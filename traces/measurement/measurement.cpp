@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "sim/core/error.h"
@@ -12,6 +13,7 @@
 #include "sim/core/quantity.h"
 #include "traces/failures/failure_log.h"
 #include "traces/measurement/registry.h"
+#include "traces/measurement/run_command.h"
 #include "traces/measurement/words.h"
 #include "traces/unread.h"
 
@@ -24,6 +26,79 @@ auto key_of(const Series& series) {
                     series.nccl.algorithm, series.nccl.protocol, series.nccl.channels,
                     series.nccl.in_graph);
 }
+
+using SeriesKey = decltype(key_of(Series{}));
+
+std::string kind_of(const Series& series) {
+  return series.operation + " among " + std::to_string(series.ranks) +
+         (series.note.empty() ? "" : " (" + series.note + ")");
+}
+
+// "Number of qps 8"; of a command what the others do not have.
+std::string text_of_setting(const std::string& name, const std::string& value,
+                            const std::vector<std::string>& values) {
+  return name == command_setting ? words_apart(value, values) : name + " " + value;
+}
+
+// Whatever differs among tables of one kind is no chance.
+void tell_apart(Measurement& measurement) {
+  std::map<SeriesKey, std::map<std::string, std::vector<std::string>>> said;
+  for (const Series& one : measurement.series)
+    for (const auto& [name, value] : one.settings) {
+      auto& values = said[key_of(one)][name];
+      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    }
+  for (Series& one : measurement.series) {
+    if (one.settings.empty()) continue;
+    const std::string kind = kind_of(one);
+    for (const auto& [name, values] : said.at(key_of(one))) {
+      const auto set = one.settings.find(name);
+      if (values.size() < 2 || set == one.settings.end()) continue;
+      note_once(measurement, "tables of " + kind + " differ in \"" + name +
+                                 "\", and become series of their own");
+      const std::string text = text_of_setting(name, set->second, values);
+      if (!text.empty()) one.note += (one.note.empty() ? "" : ", ") + text;
+    }
+  }
+}
+
+// Joins series of one kind, and counts tables that measured the same sizes.
+class Joining {
+ public:
+  void add(Series&& series) {
+    const auto [found, is_new] = places_.try_emplace(key_of(series), joined_.size());
+    const std::size_t place = found->second;
+    if (series.is_table && has_sizes_of(series, place)) ++tables_[place];
+    if (is_new) {
+      joined_.push_back(std::move(series));
+      return;
+    }
+    joined_[place].settings.merge(series.settings);
+    std::vector<MeasuredPoint>& points = joined_[place].points;
+    points.insert(points.end(), series.points.begin(), series.points.end());
+  }
+  std::vector<Series> joined(Measurement& measurement) {
+    for (const auto& [place, count] : tables_)
+      note_once(measurement, std::to_string(count + 1) + " tables of " + kind_of(joined_[place]) +
+                                 " are taken as repetitions, whose median counts");
+    return std::move(joined_);
+  }
+
+ private:
+  bool has_sizes_of(const Series& series, std::size_t place) {
+    const auto is_known = [&](const MeasuredPoint& point) {
+      return sizes_[place].contains(point.size);
+    };
+    const bool any = std::any_of(series.points.begin(), series.points.end(), is_known);
+    for (const MeasuredPoint& point : series.points) sizes_[place].insert(point.size);
+    return any;
+  }
+
+  std::vector<Series> joined_;
+  std::map<SeriesKey, std::size_t> places_;
+  std::map<std::size_t, std::set<Bytes>> sizes_;  // of tables, by places
+  std::map<std::size_t, int> tables_;             // that have sizes which others had before
+};
 
 constexpr double wide_spread = 2;  // the slowest run over the fastest
 
@@ -90,6 +165,11 @@ const std::vector<std::string>& measured_operations() {
   return names;
 }
 
+void note_once(Measurement& measurement, const std::string& note) {
+  auto& notes = measurement.notes;
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+}
+
 std::optional<Duration> measured_time(double us) {
   if (!(us > 0) || us > longest_us) return std::nullopt;
   const Duration time = Duration::nearest_ps(us * 1e6);
@@ -98,22 +178,15 @@ std::optional<Duration> measured_time(double us) {
 }
 
 void tidy(Measurement& measurement, const std::string& file) {
+  tell_apart(measurement);
   std::vector<std::string> texts = {measurement.device};
   for (const Series& series : measurement.series) texts.push_back(series.note);
   for (const std::string& text : texts)
     if (const std::string problem = problem_of_text(text, true); !problem.empty())
       throw InputError(file, "\"" + text + "\" " + problem);
-  std::vector<Series> merged;
-  std::map<decltype(key_of(Series{})), std::size_t> places;
-  for (Series& series : measurement.series) {
-    const auto [place, is_new] = places.try_emplace(key_of(series), merged.size());
-    if (is_new) {
-      merged.push_back(std::move(series));
-      continue;
-    }
-    std::vector<MeasuredPoint>& points = merged[place->second].points;
-    points.insert(points.end(), series.points.begin(), series.points.end());
-  }
+  Joining joining;
+  for (Series& series : measurement.series) joining.add(std::move(series));
+  std::vector<Series> merged = joining.joined(measurement);
   std::vector<std::string> differing;
   for (Series& series : merged) settle(series, differing);
   if (!differing.empty())

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,6 +53,10 @@ struct Series {
   std::string note;             // how it was done, where there are several ways
   NcclSetting nccl = {};
   std::vector<MeasuredPoint> points;
+  // Whether this is a table of a log, and what the log says of how it was measured, by names
+  // ("Number of qps"). Only for tidy(): neither is written.
+  bool is_table = false;
+  std::map<std::string, std::string> settings = {};
 };
 
 struct Measurement {
@@ -76,8 +81,11 @@ inline constexpr char measurement_schema[] = "sgdsim/measurement/1";
 // The operations that a series may be of: collectives and their parts.
 const std::vector<std::string>& measured_operations();
 
-// Series of the same kind become one, repeated sizes are averaged, sizes ascend, and empty series
-// go. InputError where nothing is left.
+void note_once(Measurement& measurement, const std::string& note);
+
+// Tables of which the log says that they were set otherwise become series of their own, with what
+// differs as their note. Series of the same kind become one, of repeated sizes the median counts,
+// which a note says of tables; sizes ascend, and empty series go. InputError where nothing is left.
 void tidy(Measurement& measurement, const std::string& file);
 
 // A time of `us` microseconds as a measured point has it; empty if it is no time above 0 and below

@@ -102,11 +102,6 @@ std::string operation_of(const LogTable& table, const MeasuredText& text) {
   return by_ratio;
 }
 
-void note_once(Measurement& measurement, const std::string& note) {
-  auto& notes = measurement.notes;
-  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
-}
-
 // What the rows of one table say, made more precise by those of all tables of its operation.
 RankRange derived_ranks(const std::string& operation, const LogTable& table,
                         const RankRange& together) {
@@ -262,6 +257,8 @@ void add_tables(Measurement& measurement, const std::vector<LogTable>& tables,
   for (std::size_t i = 0; i < tables.size(); ++i) {
     Series kind;
     kind.operation = operations[i];
+    kind.is_table = true;
+    kind.settings = tables[i].settings;
     kind.ranks = ranks_of(kind.operation, tables[i], derived[i], told_fits_one, text, measurement);
     if (kind.ranks == tables[i].listed_ranks) kind.nodes = tables[i].listed_nodes;
     note_manner(measurement, tables[i]);

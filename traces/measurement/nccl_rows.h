@@ -2,6 +2,7 @@
 // the name of the test, and the number of ranks, which stands in no row.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,7 @@ struct LogTable {
   int listed_groups = 0;      // that measured at the same time, each a communicator of its own
   bool has_cpu_time = false;  // with -C 1: its times are of the host that enqueues
   std::string device;
+  std::map<std::string, std::string> settings;  // what else the log says of the run
   std::vector<LogRow> rows;
 };
 

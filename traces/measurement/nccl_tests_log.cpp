@@ -17,9 +17,11 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "traces/measurement/nccl_rows.h"
 #include "traces/measurement/registry.h"
+#include "traces/measurement/run_command.h"
 #include "traces/measurement/words.h"
 
 namespace sgdsim {
@@ -229,6 +231,7 @@ class Reader {
       case Reading::row:
         if (!table_.rows.empty() && row.size_B < table_.rows.back().size_B) close_table();
         table_.rows.push_back(row);
+        has_run_ = true;
         return;
       case Reading::broken:
         (line.find(" NCCL INFO ") != line.npos ? mixed_ : broken_).add(lines.number());
@@ -259,6 +262,7 @@ class Reader {
 
  private:
   void remark(std::string_view line) {
+    note_settings(line);
     if (const auto device = read_device(line, words_)) {
       if (!table_.rows.empty()) close_table();
       if (device->rank == 0) devices_.clear();  // another list
@@ -274,6 +278,37 @@ class Reader {
     } else {
       header();
     }
+  }
+
+  // The command of a run, its "# nThread 1 nGpus 8 ... agg iters: 1 ... graph: 0", and what NCCL
+  // says of its variables. What stood before another run is of that one.
+  void note_settings(std::string_view line) {
+    note_variable(line);
+    const auto command = run_command_in(words_, "_perf");
+    const bool is_head = line.find(" nThread ") != line.npos;
+    if (!command && !is_head) return;
+    if (!table_.rows.empty()) close_table();
+    if (std::exchange(has_run_, false)) settings_.clear();
+    if (command) settings_[command_setting] = command->text;
+    for (std::size_t i = 1; is_head && i + 1 < words_.size(); ++i) {
+      if (words_[i] == "nThread" || words_[i] == "nGpus" || words_[i] == "graph:")
+        settings_[std::string(words_[i])] = words_[i + 1];
+      if (words_[i - 1] == "agg" && words_[i] == "iters:") settings_["agg iters:"] = words_[i + 1];
+    }
+  }
+
+  // "NCCL INFO NCCL_ALGO set by environment to Ring."
+  void note_variable(std::string_view line) {
+    constexpr std::array<std::string_view, 8> names{
+        "NCCL_ALGO",        "NCCL_PROTO",       "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
+        "NCCL_NVLS_ENABLE", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE",   "NCCL_IB_DISABLE"};
+    constexpr std::string_view says = " set by environment to ";
+    const std::size_t at = line.find(says);
+    if (at == line.npos) return;
+    const auto name = std::find_first_of(words_.begin(), words_.end(), names.begin(), names.end());
+    std::string_view value = line.substr(at + says.size());
+    while (value.ends_with('.') || value.ends_with(' ')) value.remove_suffix(1);
+    if (name != words_.end()) settings_[std::string(*name)] = value;
   }
 
   void header() {
@@ -316,6 +351,7 @@ class Reader {
     table_.operation = operation_;
     table_.device = device_;
     table_.has_cpu_time = columns_.has_cpu_time;
+    table_.settings = settings_;
     list_devices();
     if (!unknown_test_.empty() && text_.operation.empty()) {
       unknown_rows_[unknown_test_] += static_cast<int64_t>(table_.rows.size());
@@ -334,6 +370,8 @@ class Reader {
   LogTable table_;
   std::vector<LogTable> tables_;
   Words words_;
+  std::map<std::string, std::string> settings_;
+  bool has_run_ = false;  // a row stands behind them
   std::string operation_;
   std::string unknown_test_;  // instead of it
   std::map<std::string, int64_t> unknown_rows_;

@@ -10,8 +10,8 @@
 // non-blocking collective the time of its communication alone counts. Sizes are per rank where
 // every rank has a part of its own (reduce-scatter apart), and become those of all ranks. The
 // number of ranks stands nowhere, except in the B-Caffe tables, whose first column reads
-// "ranks,size"; tests of single messages are among two. Reduce_local sends nothing, and is left
-// out.
+// "ranks,size", and in the command before a table, where a shell shows it; tests of single messages
+// are among two. Reduce_local sends nothing, and is left out.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,6 +20,7 @@
 #include "sim/core/error.h"
 #include "traces/measurement/nccl_rows.h"
 #include "traces/measurement/registry.h"
+#include "traces/measurement/run_command.h"
 #include "traces/measurement/words.h"
 
 namespace sgdsim {
@@ -117,6 +118,10 @@ class OsuReader {
     if (const std::size_t at = line.find("# OSU "); at != std::string_view::npos) {
       title_ = read_title(line);
       title_.buffers = std::exchange(shell_buffers_, "");
+      command_ = std::exchange(shell_command_, RunCommand{});
+      settings_.clear();
+      if (!command_.text.empty()) settings_[command_setting] = command_.text;
+      is_new_table_ = true;
       has_local_ = has_local_ || title_.is_local;
       time_column_ = 1;
       split_words(line.substr(0, at), words_);
@@ -132,6 +137,10 @@ class OsuReader {
     if (words_.front().starts_with('#')) return comment();
     if (std::string buffers = buffers_in(words_); !buffers.empty())
       shell_buffers_ = std::move(buffers);
+    if (auto command = run_command_in(words_, "osu_")) {
+      shell_command_ = std::move(*command);
+      return;
+    }
     if (title_.is_local) return;
     split_at_commas();
     if (is_wrong()) return wrong_.add(lines.number());
@@ -147,6 +156,8 @@ class OsuReader {
       throw InputError(text_.file, "\"" + doubtful_ +
                                        "\" may be a number of ranks and a size, or one size: write "
                                        "sizes without separators, and give ranks with --ranks");
+    settle_ranks();
+    if (!overruled_.empty()) measurement_.notes.push_back(overruled_);
     if (unknown_ > 0)
       measurement_.notes.push_back(
           dropped_note(unknown_, "\"" + unknown_title_ +
@@ -168,6 +179,7 @@ class OsuReader {
         buffers.push_back(words_[i].substr(1, words_[i].size() - 2));
     if (buffers.size() == 2)
       title_.buffers = " from " + std::string(buffers[0]) + " to " + std::string(buffers[1]);
+    note_setting();
     const auto pairs = std::find(words_.begin(), words_.end(), "pairs:");
     if (pairs != words_.end() && pairs + 1 != words_.end())
       title_.at_once =
@@ -178,6 +190,20 @@ class OsuReader {
       return word.find(')') != std::string_view::npos;
     };
     time_column_ = 1 + static_cast<std::size_t>(std::count_if(words_.begin(), pure, ends));
+  }
+
+  // "# Datatype: MPI_INT.", "# Window creation: MPI_Win_allocate", "# [ pairs: 4 ] ...".
+  void note_setting() {
+    constexpr std::array<std::string_view, 5> names{
+        "Datatype:", "creation:", "Synchronization:", "pairs:", "size:"};
+    for (std::size_t i = 1; i + 1 < words_.size(); ++i) {
+      if (std::find(names.begin(), names.end(), words_[i]) == names.end()) continue;
+      std::string value(words_[i + 1]);
+      if (value.ends_with('.')) value.pop_back();
+      std::string name(words_[i].substr(0, words_[i].size() - 1));
+      if (name == "creation" || name == "size") name = std::string(words_[i - 1]) + " " + name;
+      settings_[name] = value;
+    }
   }
 
   // With validation (-c) the last column says "Pass" or "Fail".
@@ -239,25 +265,51 @@ class OsuReader {
       unknown_title_ = title_.text;
       return;
     }
-    // Tests of single messages are among two, whatever the collectives beside them are among.
-    if (ranks == 0) ranks = operation == "copy" ? 2 : text_.ranks.value_or(0);
-    if (ranks == 0)
-      throw InputError(text_.file, "OSU logs do not say how many ranks took part; give --ranks");
     auto& all = measurement_.series;
     std::string note = title_.kind + title_.buffers;
     if (note.starts_with(' ')) note.erase(0, 1);
-    const auto is_new = [&](const Series& last) {
-      return last.operation != operation || last.ranks != ranks || last.note != note;
-    };
-    if (all.empty() || is_new(all.back())) {
+    if (is_new_table_ || all.empty() || all.back().operation != operation ||
+        all.back().ranks != ranks) {
       all.emplace_back();
       all.back().operation = operation;
       all.back().ranks = ranks;
       all.back().is_of_messages = operation == "copy";
       all.back().note = std::move(note);
+      all.back().is_table = true;
+      all.back().settings = settings_;
+      stated_ranks_.push_back(command_.ranks);
+      is_new_table_ = false;
     }
-    const int64_t parts = is_per_rank(operation) ? ranks : 1;
-    if (size <= most_B / parts) all.back().points.push_back({Bytes(parts * size), time});
+    all.back().points.push_back({Bytes(size), time});
+  }
+
+  // Tests of single messages are among two, whatever the collectives beside them are among. What
+  // was told chooses among the commands of a log, if one of them says so; else it overrules them.
+  int ranks_of(const Series& series, int stated) {
+    if (series.ranks > 0) return series.ranks;
+    if (series.operation == "copy") return 2;
+    const int told = text_.ranks.value_or(0);
+    const bool fits_one =
+        std::find(stated_ranks_.begin(), stated_ranks_.end(), told) != stated_ranks_.end();
+    if (stated > 0 && (told == 0 || fits_one)) return stated;
+    if (told == 0)
+      throw InputError(text_.file, "OSU logs do not say how many ranks took part; give --ranks");
+    if (stated > 0)
+      overruled_ = "a command starts " + std::to_string(stated) +
+                   " ranks; taken as told: " + std::to_string(told);
+    return told;
+  }
+
+  // Sizes of the parts of ranks become those of all.
+  void settle_ranks() {
+    for (std::size_t i = 0; i < measurement_.series.size(); ++i) {
+      Series& series = measurement_.series[i];
+      series.ranks = ranks_of(series, stated_ranks_[i]);
+      const int64_t parts = is_per_rank(series.operation) ? series.ranks : 1;
+      std::erase_if(series.points,
+                    [&](const MeasuredPoint& point) { return point.size > Bytes(most_B / parts); });
+      for (MeasuredPoint& point : series.points) point.size = Bytes(parts * point.size.count());
+    }
   }
 
   static constexpr int64_t most_B = int64_t{1} << 62;
@@ -266,6 +318,12 @@ class OsuReader {
   Title title_;
   std::vector<std::string_view> words_;
   std::string shell_buffers_;  // of the command before the title
+  RunCommand shell_command_;
+  RunCommand command_;  // of the table
+  std::map<std::string, std::string> settings_;
+  bool is_new_table_ = false;
+  std::vector<int> stated_ranks_;  // of the series; 0: no command says
+  std::string overruled_;
   std::size_t prefix_words_ = 0;
   std::size_t time_column_ = 1;
   std::size_t decimals_ = 0;

@@ -16,9 +16,12 @@
 // other digits (a small message has 0.00 Gb/s), so that of both counts which has more; before
 // version 5 the rate of two directions is that of one. Of two directions each has half of the
 // bandwidth. The test is the note of the series, because a latency and a bandwidth are not the same
-// curve. Launchers put prefixes before lines; warnings about clock rates stand between rows.
+// curve; tests whose settings differ ("Number of qps : 8") are curves of their own, too. Launchers
+// put prefixes before lines; warnings about clock rates stand between rows.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 
 #include "sim/core/error.h"
 #include "traces/measurement/registry.h"
@@ -110,6 +113,27 @@ std::optional<Columns> columns_in(const std::vector<std::string_view>& words) {
   return columns;
 }
 
+// " Number of qps   : 8		Transport type : IB": two settings of a test, of those that
+// are no names of cards and connections alone.
+void note_settings(std::string_view line, std::map<std::string, std::string>& settings) {
+  constexpr std::array<std::string_view, 19> names{
+      "Dual-port", "Device",    "Number of qps",    "Transport type", "Connection type",
+      "Using SRQ", "Using DDP", "PCIe relax order", "Lock-free",      "ibv_wr* API",
+      "RX depth",  "TX depth",  "CQ Moderation",    "CQE Poll Batch", "Post List",
+      "Mtu",       "Link type", "Max inline data",  "Outstand reads"};
+  if (line.find(':') == std::string_view::npos) return;
+  for (const std::string_view name : names) {
+    const std::size_t at = line.find(name);
+    if (at == std::string_view::npos) continue;
+    std::string_view rest = line.substr(at + name.size());
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+    if (!rest.starts_with(':')) continue;
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t", 1), rest.size()));
+    const std::string_view value = rest.substr(0, rest.find_first_of(" \t"));
+    if (!value.empty()) settings[std::string(name)] = value;
+  }
+}
+
 class PerftestReader {
  public:
   void line(std::string_view line, const LineReader& lines) {
@@ -118,11 +142,15 @@ class PerftestReader {
     if (std::string title = title_in(line); !title.empty()) {
       title_ = std::move(title);
       columns_.reset();
+      settings_.clear();
+      is_new_table_ = true;
     } else if (const auto columns = columns_in(words_)) {
       columns_ = columns;
     } else if (columns_ && is_row_like()) {
       if (lines.was_cut_off()) drop_cut_word();
       if (!row(lines)) dropped_.add(lines.number());
+    } else {
+      note_settings(line, settings_);
     }
   }
 
@@ -191,12 +219,15 @@ class PerftestReader {
 
   Series& series() {
     auto& all = measurement_.series;
-    if (all.empty() || all.back().note != title_) {
+    if (is_new_table_ || all.empty()) {
       all.emplace_back();
       all.back().operation = "copy";
       all.back().ranks = 2;
       all.back().is_of_messages = true;
       all.back().note = title_;
+      all.back().is_table = true;
+      all.back().settings = settings_;
+      is_new_table_ = false;
     }
     return all.back();
   }
@@ -204,6 +235,8 @@ class PerftestReader {
   Measurement measurement_;
   std::vector<std::string_view> words_;
   std::string title_;
+  std::map<std::string, std::string> settings_;
+  bool is_new_table_ = false;
   std::optional<Columns> columns_;
   std::size_t decimals_ = 0;  // of the last word of the row before
   bool is_average_ = false;   // the times of some rows

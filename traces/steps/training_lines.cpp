@@ -34,9 +34,9 @@ constexpr std::array<TrainingLine, 11> lines{{
     {"DeepSpeed", "epoch=0/micro_step=10/global_step=10, ..., CurrSamplesPerSec=12.5",
      "CurrSamplesPerSec", "global_step", TimeUnit::samples_per_s},
     {"nanoGPT", "iter 10: loss 3.2000, time 150.12ms, mfu 20.10%", "time ", "iter ",
-     TimeUnit::as_written, false, true},
+     TimeUnit::as_written, false, true, "val loss"},
     {"build-nanogpt", "step    10 | loss: 3.2 | dt: 300.12ms | tok/sec: 1700000.00", "dt", "step ",
-     TimeUnit::as_written, false, true},
+     TimeUnit::as_written, false, true, "validation loss"},
     {"Hugging Face",
      "{'train_runtime': 100.0, 'train_samples_per_second': 64.0, 'train_steps_per_second': 2.0}",
      "train_steps_per_second", "", TimeUnit::steps_per_s_of_run},
@@ -178,6 +178,12 @@ std::optional<std::string_view> time_word_in(std::string_view line, const Traini
   // "2701.3/2712.7": of this step, and the mean until now.
   const std::string_view first = word->substr(0, word->find('/'));
   return number_word(first) ? first : *word;
+}
+
+std::optional<EvaluationLine> evaluation_in(std::string_view line, const TrainingLine& form) {
+  if (form.evaluation.empty() || lower(line).find(form.evaluation) == std::string::npos)
+    return std::nullopt;
+  return EvaluationLine{whole_behind(line, "step ")};
 }
 
 const TrainingLine* training_line_in(std::string_view text) {

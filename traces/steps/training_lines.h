@@ -30,6 +30,8 @@ struct TrainingLine {
   TimeUnit unit = TimeUnit::seconds;
   bool is_mean = false;       // over the steps since the line before
   bool needs_number = false;  // without the number of a step it is another line
+  // In lower case, on the line of an evaluation that the next time holds, too; empty: none does.
+  std::string_view evaluation = {};
 };
 
 std::span<const TrainingLine> training_lines();
@@ -43,6 +45,14 @@ std::optional<double> figure_behind(std::string_view line, std::string_view name
 // The word with the time, if the line is of this form.
 std::optional<std::string_view> time_word_in(std::string_view line, const TrainingLine& form);
 std::optional<int64_t> step_number_in(std::string_view line, const TrainingLine& form);
+
+// "step 250: train loss 3.2, val loss 3.3": the program counts its evaluation as of that step, or,
+// where no number stands there, as of the next one.
+struct EvaluationLine {
+  std::optional<int64_t> step{};
+  bool is_in(std::optional<int64_t> number) const { return !step || step == number; }
+};
+std::optional<EvaluationLine> evaluation_in(std::string_view line, const TrainingLine& form);
 
 // The form of the lines of a text, the first of the table that fits; null if none does.
 const TrainingLine* training_line_in(std::string_view text);

@@ -2,9 +2,11 @@
 //
 // A progress bar overwrites its line, and several ranks may print the same: of a step that is
 // numbered only the first time counts. Some programs print means over the steps since their last
-// line, which count as often. Where numbers start again with other times, it is another run. A file
-// is read by the first form of the table in training_lines.cpp that it has, because DeepSpeed
-// prints the same steps in two. What the stamps of the lines say is held against it.
+// line, which count as often; some count an evaluation as of a step, whose time is dropped: they
+// print few of the steps, and all of those. Where numbers start again with other times, it is
+// another run. A file is read by the first form of the table in training_lines.cpp that it has,
+// because DeepSpeed prints the same steps in two. What the stamps of the lines say is held against
+// it.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -121,6 +123,8 @@ class TrainingLogReader {
   int64_t bad_times_ = 0;
   int64_t cut_ = 0;
   int64_t repeated_ = 0;
+  std::optional<EvaluationLine> evaluation_;  // since the last time
+  int64_t evaluated_ = 0;
   int64_t without_batch_ = 0;
 };
 
@@ -315,7 +319,10 @@ std::optional<double> TrainingLogReader::seconds_in(std::string_view line, std::
 // than the others.
 void TrainingLogReader::read_line(std::string_view line, bool cut_off) {
   const auto time = time_word_in(line, *form_);
-  if (!time) return read_batch(line, false, cut_off);
+  if (!time) {
+    if (const auto evaluation = evaluation_in(line, *form_)) evaluation_ = evaluation;
+    return read_batch(line, false, cut_off);
+  }
   if (cut_off && ends_with(line, *time) && decimals(*time) < decimals_) {
     ++cut_;
     return;
@@ -329,6 +336,11 @@ void TrainingLogReader::read_line(std::string_view line, bool cut_off) {
     return;
   }
   const auto number = step_number_in(line, *form_);
+  const auto evaluation = std::exchange(evaluation_, std::nullopt);
+  if (evaluation && evaluation->is_in(number)) {
+    ++evaluated_;
+    return;
+  }
   const std::size_t before = run_.steps.size();
   add(*seconds, number, form_->is_mean ? steps_until(number) : 1);
   if (number && run_.steps.size() > before) stamps_.add(line, *number, *seconds);
@@ -342,6 +354,7 @@ void TrainingLogReader::add_notes() {
   note(bad_times_, "no time above 0 and below one hour, as a plain number");
   note(cut_, "the file ends within the line");
   note(repeated_, "the same step occurred before");
+  note(evaluated_, "the time holds an evaluation, too, which is no part of a step");
   note(without_batch_, word + ", and no global_batch_size before it; give --batch");
   if (form_ != nullptr && form_->unit == TimeUnit::steps_per_s_of_run)
     run_.notes.emplace_back(
