@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/training/hybrid_step.h"
+#include "models/training/memory.h"
 #include "models/training/played_step.h"
 #include "study/layout/layout_files.h"
 #include "tests/cluster_cases.h"
@@ -260,6 +261,23 @@ TEST_CASE("closed form: exchanges of virtual stages, by hand and as simulated") 
                                                remains(2 * weights_s, closed.backward_s))
                                    .epsilon(3e-3));
     CHECK(step.played_s == doctest::Approx(closed.time.s()).epsilon(0.03));
+  }
+}
+
+// A rank alone has nobody to exchange with, whatever it would share.
+TEST_CASE("closed form: without replicas all stages of zero are one") {
+  for (const std::string text : {"pp2 vp2 ga4 mbs2", "pp4 vp3 ga8", "pp4 ga8", "ga2",
+                                 "pp4 ga8 schedule=zb1p", "pp4 ga8 schedule=dualpipe"}) {
+    CAPTURE(text);
+    const BothWays plain = both_ways(even_model(24), text + " zero0", "100 Gbps");
+    for (const char* zero : {" zero1", " zero2", " zero3", " zero3 reshard=off"}) {
+      CAPTURE(zero);
+      const BothWays step = both_ways(even_model(24), text + zero, "100 Gbps");
+      CHECK(step.closed.time == plain.closed.time);
+      CHECK(step.played_s == doctest::Approx(plain.played_s).epsilon(1e-9));
+      CHECK(largest_memory(even_model(24), step.layout, 2048).total_B() ==
+            largest_memory(even_model(24), plain.layout, 2048).total_B());
+    }
   }
 }
 

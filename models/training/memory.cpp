@@ -147,10 +147,16 @@ RankParameters parameters_of_stages(const Transformer& model, const Layout& layo
   return other ? sum(parameters, parameters_of_stage(model, layout, *other)) : parameters;
 }
 
+// A rank alone shares nothing with others, whatever zero says.
+bool has_shards(const Transformer& model, const Layout& layout) {
+  return layout.shards() > 1 || (model.experts && layout.expert_shards() > 1);
+}
+
 // A product that adds to the gradients which are kept hands autograd a tensor of the weight's shape
 // that nobody reads. There is one of each shape (Transformer Engine's dummy gradients).
 double placeholders_B(const Transformer& model, const Layout& layout, const StageLayers& held) {
-  if (layout.adds_apart || layout.zero >= 2 || layout.lora.is_used()) return 0;
+  const bool shares_gradients = layout.zero >= 2 && has_shards(model, layout);
+  if (layout.adds_apart || shares_gradients || layout.lora.is_used()) return 0;
   double mixing = 0;
   double dense = 0;
   double experts = 0;
@@ -209,8 +215,7 @@ void add_states(const Transformer& model, const Layout& layout, const StageLayer
   const double optimizer_B = bytes.optimizer * parts.common + of_experts.optimizer * parts.experts;
   (layout.offload.moves_optimizer() ? memory.host_B : memory.optimizer_B) += optimizer_B;
   memory.gathered_B = widened_B(model, layout, held);
-  const bool is_shared = layout.shards() > 1 || (model.experts && layout.expert_shards() > 1);
-  if (layout.zero < 2 || !is_shared) return;
+  if (layout.zero < 2 || !has_shards(model, layout)) return;
   if (layout.keeps_weights) {
     double trained = 0;
     for (std::size_t i = 0; i < most_kinds; ++i)
