@@ -231,8 +231,9 @@ TEST_CASE("layouts: forward passes in flight, and the moment of the peak, by a d
       // Gradients of weights stay back by one: forwards of 0, 1, 2, 3 before those of 0 are made.
       {"pp4 ga8 schedule=zb1p", 1, 4, 3, 0},
       {"pp4 ga8 schedule=dualpipe", 1, 5, 4, 0},
-      // Stage 0 of 2, two chunks: forwards of micro-batches 0, 1 (chunk 0), 0, 1 (chunk 1), 2.
-      {"pp2 vp2 ga4", 0, 5, 2, 0},
+      // Stage 0 of 2, two chunks: forwards of micro-batches 0, 1 (chunk 0), 0, 1 (chunk 1), 2; a
+      // backward pass of 0 (chunk 1), and a forward pass of 3, of the chunk that embeds.
+      {"pp2 vp2 ga4", 0, 5, 3, 0},
       {"pp2 vp2 ga4", 1, 3, 0, 1},
       {"pp2 vp2 ga2", 0, 4, 1, 1},
   };

@@ -32,8 +32,9 @@ int64_t most_in_flight(const Layout& layout, int64_t stage) {
   return 0;
 }
 
-void set_moment(const Layout& layout, StageMemory& memory) {
-  const int64_t last = memory.in_flight - 1;
+// `passes`: forward passes until then.
+void set_moment(const Layout& layout, int64_t passes, StageMemory& memory) {
+  const int64_t last = passes - 1;
   const int64_t p = layout.pipeline;
   if (layout.chunks == 1) {
     memory.micro_batch = last;
@@ -49,12 +50,21 @@ void set_moment(const Layout& layout, StageMemory& memory) {
   memory.micro_batch = last / round * p + last % p;
 }
 
-// Of the forward passes in flight, those of the first chunk.
-int64_t first_chunks_in_flight(const Layout& layout, int64_t in_flight) {
-  if (layout.chunks == 1) return in_flight;
-  if (layout.schedule == PipelineSchedule::zbv) return std::min(in_flight, layout.micro_batches);
+// Of so many forward passes of a rank, those of the first chunk.
+int64_t first_chunks_of(const Layout& layout, int64_t passes) {
+  if (layout.chunks == 1) return passes;
+  if (layout.schedule == PipelineSchedule::zbv) return std::min(passes, layout.micro_batches);
   const int64_t round = layout.pipeline * layout.chunks;
-  return in_flight / round * layout.pipeline + std::min(in_flight % round, layout.pipeline);
+  return passes / round * layout.pipeline + std::min(passes % round, layout.pipeline);
+}
+
+// With virtual stages the first backward passes are of the last chunk, and the forward pass behind
+// the first one of the rank that embeds is one more of the first chunk, whose output of the
+// embedding stays.
+int64_t forwards_until_peak(const Layout& layout, const StageLayers& held, int64_t in_flight) {
+  const bool is_interleaved = layout.chunks > 1 && layout.schedule == PipelineSchedule::one_f_one_b;
+  const bool goes_on = in_flight < layout.micro_batches * layout.chunks;
+  return in_flight + (held.embeds && is_interleaved && goes_on ? 1 : 0);
 }
 
 // Where chunks of a rank are unlike: forward passes in flight, chunk by chunk, at the moments that
@@ -285,12 +295,13 @@ double recomputed_B(const Transformer& model, const Layout& layout, int64_t sequ
 void add_alike_chunks(const Transformer& model, const Layout& layout, int64_t sequence,
                       const StageLayers& held, double stages, StageMemory& memory) {
   memory.in_flight = most_in_flight(layout, memory.stage);
-  set_moment(layout, memory);
+  const int64_t passes = forwards_until_peak(layout, held, memory.in_flight);
+  set_moment(layout, passes, memory);
   memory.activations_B = real(memory.in_flight) * kept_by_layers_B(model, layout, sequence, held) /
                          (stages * real(layout.chunks));
   if (held.embeds)
-    memory.ends_B += real(first_chunks_in_flight(layout, memory.in_flight)) *
-                     layer_inputs_B(model, layout, sequence) / stages;
+    memory.ends_B +=
+        real(first_chunks_of(layout, passes)) * layer_inputs_B(model, layout, sequence) / stages;
 }
 
 // And of one whose chunks are not.
