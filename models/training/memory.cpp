@@ -173,13 +173,13 @@ double placeholders_B(const Transformer& model, const Layout& layout, const Stag
   for (std::size_t i = 0; i < most_kinds; ++i) {
     if (held.kinds[i] == 0) continue;
     const LayerParameters layer = layer_parameters(model, kind_at(i));
-    mixing = std::max(mixing, real(layer.mixing.matrices));
+    mixing = std::max(mixing, rank_mixing_matrices(model, layout, kind_at(i)));
     if (kind_at(i).mlp == Mlp::dense) dense = real(layer.mlp_matrices);
     if (kind_at(i).has_experts())  // of which all have the same shapes
       experts = real(layer.mlp_matrices) / real(layout.tensor) +
                 real(layer.experts) / real(model.experts->count * layout.expert_tensor);
   }
-  return bytes_per_weight * ((mixing + dense) / real(layout.tensor) + experts);
+  return bytes_per_weight * (mixing + dense / real(layout.tensor) + experts);
 }
 
 // What one kind of layer needs while it is whole: this layer's weights and the next one's with
@@ -356,7 +356,8 @@ RankParameters rank_layer_parameters(const Transformer& model, const Layout& lay
                                      LayerKind kind) {
   const LayerParameters layer = layer_parameters(model, kind);
   RankParameters all{
-      .matrices = real(layer.mixing.matrices + layer.mlp_matrices) / real(layout.tensor),
+      .matrices = rank_mixing_matrices(model, layout, kind) +
+                  real(layer.mlp_matrices) / real(layout.tensor),
       .experts = real(layer.experts + layer.expert_biases) / real(layout.expert_ranks()),
       .small = real(layer.router + layer.mixing.biases + layer.mlp_biases + layer.norms +
                     layer.mixing.norms),
