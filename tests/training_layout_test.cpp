@@ -55,6 +55,11 @@ TEST_CASE("layouts: words that are none are refused") {
       {"sends=half", "unknown sends \"half\""},
       {"tp1024 pp2048", "above 1048576 GPUs"},
       {"tensor=8", "unknown word of a layout"},
+      {"fsdp8", "unknown word of a layout \"fsdp8\"; say dp8 zero3"},
+      {"tp2 ddp4", "unknown word of a layout \"ddp4\"; say dp4"},
+      {"fsdp", "say dpN zero3"},
+      {"pp2 schedule=interleaved", "say vpN, as vp2, and leave the schedule out"},
+      {"pp2 schedule=Interleaved1F1B", "virtual stages make 1f1b interleaved"},
   };
   for (const auto& row : rows) {
     INFO(row.first);
