@@ -82,8 +82,9 @@ std::string value_of(const std::string& word, const std::string& next) {
 // Follows the words into subcommands and stops at the first unknown one.
 struct Reading {
   const CLI::App* command;
-  std::string unknown;      // a sentence, or nothing
-  bool is_command = false;  // what is unknown
+  std::string unknown = {};     // a sentence, or nothing
+  bool is_command = false;      // what is unknown
+  std::string repeatable = {};  // with its value, the option just before, if it may be repeated
 
   void word(const std::string& word, std::size_t& positionals) {
     const std::vector<std::string> commands = command_names(*command);
@@ -96,7 +97,19 @@ struct Reading {
       }
       return;
     }
-    if (++positionals > positional_count(*command)) unknown = "nothing takes \"" + word + "\"";
+    if (++positionals <= positional_count(*command)) return;
+    unknown = "nothing takes \"" + word + "\"";
+    if (!repeatable.empty())
+      unknown += "; an option takes one value each time: " + repeatable + " " +
+                 repeatable.substr(0, repeatable.find(' ')) + " " + shell_word(word);
+  }
+
+  // The value of an option, by its name.
+  void value(const std::string& name, const std::string& word) {
+    const CLI::Option* option = command->get_option_no_throw(name);
+    const bool repeats = option != nullptr && !option->get_allow_extra_args() &&
+                         option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+    repeatable = repeats ? name + " " + shell_word(word) : "";
   }
 
   // Where fields are of an experiment.
@@ -124,17 +137,21 @@ struct Reading {
 };
 
 Reading read_again(const CLI::App& program, const std::vector<std::string>& arguments) {
-  Reading reading{&program, {}, false};
+  Reading reading{&program};
   std::size_t positionals = 0;
   bool is_value = false;
   for (std::size_t i = 0; i < arguments.size() && reading.unknown.empty(); ++i) {
     const std::string& word = arguments[i];
-    if (is_value)
+    if (is_value) {
       is_value = false;
-    else if (word.size() > 1 && word.front() == '-')
+      reading.value(arguments[i - 1], word);
+      continue;
+    }
+    if (word.size() > 1 && word.front() == '-')
       is_value = reading.option(word, i + 1 < arguments.size() ? arguments[i + 1] : "");
     else
       reading.word(word, positionals);
+    reading.repeatable = "";
   }
   return reading;
 }

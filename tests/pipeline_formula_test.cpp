@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/training/hybrid_step.h"
+#include "models/training/memory.h"
 #include "models/training/played_step.h"
 #include "study/layout/layout_files.h"
 #include "tests/cluster_cases.h"
@@ -122,6 +123,39 @@ TEST_CASE("closed form: with dualpipe two ranks share the head") {
   CHECK(parts.products + parts.attention + parts.element_wise ==
         doctest::Approx(16 * (12 * (layer.forward.all() + layer.backward.all()) +
                               0.5 * (head.forward.all() + head.backward.all()))));
+}
+
+// The two ranks that hold the head are slower than the others, and wait less for them: in 2 (p - 1)
+// micro-batches each. Played, by passes of other lengths than a third each, it is a little less.
+TEST_CASE("closed form: with dualpipe the ranks that hold the head wait less, as simulated") {
+  Transformer model = small_model();
+  for (const int64_t vocabulary : {1, 16'000, 64'000, 256'000})
+    for (const std::string sizes : {"pp2 ga4", "pp4 ga8", "pp4 ga24", "pp8 ga16", "pp8 ga64"}) {
+      CAPTURE(vocabulary);
+      CAPTURE(sizes);
+      model.vocabulary = vocabulary;
+      const Layout layout = parse_layout(sizes + " schedule=dualpipe", "");
+      const Cluster cluster = free_cluster(static_cast<int>(layout.pipeline));
+      GroupTimes groups(cluster, layout.gpus());
+      const TrainingStep step{model, layout, 2048, load_gpu("h100"), Precision::bf16};
+      CHECK(hybrid_step(step, groups).time.s() ==
+            doctest::Approx(play_step(step, groups).step.time.s()).epsilon(0.025));
+    }
+}
+
+TEST_CASE("closed form: with dualpipe no faster link makes a step longer") {
+  for (const std::string words :
+       {"pp8 dp8 ga16 zero2", "pp4 dp4 ga8 zero3", "pp8 dp2 ga16 zero1"}) {
+    CAPTURE(words);
+    double before_s = 1e9;
+    for (const char* bandwidth :
+         {"25 Gbps", "100 Gbps", "200 Gbps", "400 Gbps", "800 Gbps", "1600 Gbps", "6400 Gbps"}) {
+      CAPTURE(bandwidth);
+      const BothWays step = both_ways(small_model(), words + " schedule=dualpipe", bandwidth);
+      CHECK(step.closed.time.s() <= before_s);
+      before_s = step.closed.time.s();
+    }
+  }
 }
 
 // A rank of 1F1B between two others sends twice for each micro-batch before it goes on, but for the
@@ -260,6 +294,23 @@ TEST_CASE("closed form: exchanges of virtual stages, by hand and as simulated") 
                                                remains(2 * weights_s, closed.backward_s))
                                    .epsilon(3e-3));
     CHECK(step.played_s == doctest::Approx(closed.time.s()).epsilon(0.03));
+  }
+}
+
+// A rank alone has nobody to exchange with, whatever it would share.
+TEST_CASE("closed form: without replicas all stages of zero are one") {
+  for (const std::string text : {"pp2 vp2 ga4 mbs2", "pp4 vp3 ga8", "pp4 ga8", "ga2",
+                                 "pp4 ga8 schedule=zb1p", "pp4 ga8 schedule=dualpipe"}) {
+    CAPTURE(text);
+    const BothWays plain = both_ways(even_model(24), text + " zero0", "100 Gbps");
+    for (const char* zero : {" zero1", " zero2", " zero3", " zero3 reshard=off"}) {
+      CAPTURE(zero);
+      const BothWays step = both_ways(even_model(24), text + zero, "100 Gbps");
+      CHECK(step.closed.time == plain.closed.time);
+      CHECK(step.played_s == doctest::Approx(plain.played_s).epsilon(1e-9));
+      CHECK(largest_memory(even_model(24), step.layout, 2048).total_B() ==
+            largest_memory(even_model(24), plain.layout, 2048).total_B());
+    }
   }
 }
 

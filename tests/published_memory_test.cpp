@@ -107,6 +107,34 @@ TEST_CASE("memory: gradients that are added where they are kept have placeholder
   CHECK(placeholders("dp4 ep4 zero1") == doctest::Approx(2 * 1024.0 * (1536 + 1024 + 1024 + 512)));
 }
 
+// The first rank of eight does 38 forward passes ahead, and one more before its first backward
+// pass, 24 of three other chunks and 15 of the first one; that backward pass frees one of the last
+// chunk, and the next forward pass is the 16th of the first. All 16 outputs of the embedding stay.
+TEST_CASE("memory: outputs of the embedding with virtual stages, by hand and chunk by chunk") {
+  const Transformer model = load_model("llama3.1_8b");
+  const StageMemory memory =
+      stage_memory(model, parse_layout("pp8 vp4 ga32 mbs8 zero1", ""), 8192, 0);
+  CHECK(memory.ends_B == 16 * 2 * 8.0 * 8192 * 4096);
+  CHECK(memory.in_flight == 39);
+  CHECK(memory.micro_batch == 15);
+  CHECK(memory.chunk == 0);
+  // One round of micro-batches is all in flight then, and none is left to go on with.
+  CHECK(stage_memory(model, parse_layout("pp2 vp16 ga2 zero1", ""), 8192, 0).ends_B ==
+        2 * 2 * 8192.0 * 4096);
+  for (const std::string sizes : {"pp8 vp4", "pp2 vp2", "pp4 vp8", "pp4 vp2", "pp16 vp2"})
+    for (const int64_t rounds : {1, 2, 3}) {
+      const std::string text =
+          sizes + " ga" + std::to_string(rounds * parse_layout(sizes, "").pipeline) + " zero1";
+      CAPTURE(text);
+      const StageMemory alike = stage_memory(model, parse_layout(text, ""), 8192, 0);
+      const StageMemory by_chunk =
+          stage_memory(model, parse_layout(text + " stages=spread", ""), 8192, 0);
+      CHECK(alike.total_B() == by_chunk.total_B());
+      CHECK(alike.micro_batch == by_chunk.micro_batch);
+      CHECK(alike.chunk == by_chunk.chunk);
+    }
+}
+
 // The same split, written out, is counted chunk by chunk.
 TEST_CASE("memory: both stages of a rank of dualpipe count what each has in flight") {
   const Transformer model = load_model("llama3.1_70b");

@@ -55,6 +55,11 @@ TEST_CASE("layouts: words that are none are refused") {
       {"sends=half", "unknown sends \"half\""},
       {"tp1024 pp2048", "above 1048576 GPUs"},
       {"tensor=8", "unknown word of a layout"},
+      {"fsdp8", "unknown word of a layout \"fsdp8\"; say dp8 zero3"},
+      {"tp2 ddp4", "unknown word of a layout \"ddp4\"; say dp4"},
+      {"fsdp", "say dpN zero3"},
+      {"pp2 schedule=interleaved", "say vpN, as vp2, and leave the schedule out"},
+      {"pp2 schedule=Interleaved1F1B", "virtual stages make 1f1b interleaved"},
   };
   for (const auto& row : rows) {
     INFO(row.first);
@@ -86,7 +91,7 @@ TEST_CASE("layouts: what does not divide is a sentence") {
       {"llama3.1_405b", "tp8 pp9 cp2 vp7 dp4 ga63 zero1 sp", ""},
       {"llama3.1_405b", "tp8 pp8 vp8 ga72 ends=layers", ""},
       {"llama3.1_405b", "tp8 pp8 vp8 ga72", "ends=layers, where embedding and loss"},
-      {"llama3.1_405b", "tp16", "the 8 heads of keys and values do not divide by tp16"},
+      {"llama3.1_405b", "tp16", ""},
       {"llama3.1_405b", "tp3", "the 128 heads do not divide by tp3"},
       {"llama3.1_405b", "pp128", "there are more stages than layers"},
       {"llama3.1_405b", "pp9 vp2 ga10", "does not divide by it"},
@@ -231,8 +236,9 @@ TEST_CASE("layouts: forward passes in flight, and the moment of the peak, by a d
       // Gradients of weights stay back by one: forwards of 0, 1, 2, 3 before those of 0 are made.
       {"pp4 ga8 schedule=zb1p", 1, 4, 3, 0},
       {"pp4 ga8 schedule=dualpipe", 1, 5, 4, 0},
-      // Stage 0 of 2, two chunks: forwards of micro-batches 0, 1 (chunk 0), 0, 1 (chunk 1), 2.
-      {"pp2 vp2 ga4", 0, 5, 2, 0},
+      // Stage 0 of 2, two chunks: forwards of micro-batches 0, 1 (chunk 0), 0, 1 (chunk 1), 2; a
+      // backward pass of 0 (chunk 1), and a forward pass of 3, of the chunk that embeds.
+      {"pp2 vp2 ga4", 0, 5, 3, 0},
       {"pp2 vp2 ga4", 1, 3, 0, 1},
       {"pp2 vp2 ga2", 0, 4, 1, 1},
   };

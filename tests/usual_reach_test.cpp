@@ -24,6 +24,11 @@ TEST_CASE("usual reach: links of boxes without an efficiency, and no others") {
   CHECK(!add_usual_reach(one).inside);
   CHECK(one["gpu_link"]["efficiency"] == 1);
   CHECK(one["nic"]["efficiency"] == 0.9);
+  Json rails = Json::parse(R"({"shape": "rails", "gpu_link": {}, "nic": {}, "pcie": {},
+                               "uplink": {}})");
+  CHECK(add_usual_reach(rails).inside == 0.8);
+  CHECK(rails == Json::parse(R"({"shape": "rails", "gpu_link": {"efficiency": 0.8},
+                                 "nic": {"efficiency": 0.9}, "pcie": {}, "uplink": {}})"));
   for (const char* text :
        {R"({"shape": "single_switch", "nic": {}})", R"({"nic": {}})", "[]", "7",
         R"({"shape": 3, "nic": {}})", R"({"shape": "nvlink_box", "nic": "fast"})"}) {
@@ -64,6 +69,26 @@ TEST_CASE("sgdsim layout: exchanges reach a part of the links, unless the cluste
                        "the cards") != std::string::npos);
   CHECK(table.out.find("Products are assumed to take 1.19 times as long beside exchanges") !=
         std::string::npos);
+}
+
+// The same GPUs at the same NVSwitches, and cards that are as fast.
+TEST_CASE("sgdsim layout: boxes on rails reach as much as those at one switch") {
+  const auto parts_on = [](const char* cluster) {
+    const Ran ran =
+        call_sgdsim({"layout", "llama3.1_70b", "-c", cluster, "--gpus", "64", "--memory", "900GB",
+                     "--layout", "tp8 pp4 dp2 ga16 zero1 sp", "--format", "json"});
+    INFO(ran.log);
+    REQUIRE(ran.exit_code == 0);
+    const Json json = Json::parse(ran.out);
+    CHECK(json["reach"] == Json({{"inside", 0.8}, {"between", 0.9}}));
+    return json["layouts"][0]["parts"];
+  };
+  const Json switched = parts_on("dgx_h100_4");
+  const Json rails = parts_on("rails_h100_16");
+  for (const char* part : {"products_us", "tensor_us", "bubble_us"})
+    CHECK(rails[part].get<double>() == doctest::Approx(switched[part].get<double>()).epsilon(1e-4));
+  CHECK(rails["data_us"].get<double>() ==
+        doctest::Approx(switched["data_us"].get<double>()).epsilon(0.01));
 }
 
 // The mean of what arXiv 2507.03114 measured, 18.9 %.

@@ -58,7 +58,7 @@ double mixing_values(const Transformer& model, const Layout& layout, LayerKind k
     const bool has_narrow = linear.kind == LinearKind::kda;  // and decays and gates from these
     return real(kept + (has_narrow ? 2 * linear.rank + linear.keys() + linear.values() : 0));
   }
-  const AttentionWidths widths = attention_widths(model, kind.mixing);
+  const AttentionWidths widths = held_widths(model, layout, kind.mixing);
   int64_t values = widths.queries + widths.keys + widths.values + widths.output;
   if (kind.attends() && model.query_key_norm != QueryKeyNorm::none)
     values += widths.queries + widths.keys;

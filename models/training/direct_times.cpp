@@ -1,6 +1,6 @@
 // Exchanges of all with all: a member sends a part to each other one. NVLink and cards work at the
-// same time, and what leaves a rack shares its uplinks with all that leaves it, not with neighbours
-// only as on rings.
+// same time, and what leaves a node or a rack shares its cards or uplinks with all that leaves it,
+// not with neighbours only as on rings.
 #include <algorithm>
 
 #include "models/training/group_times.h"
@@ -22,7 +22,7 @@ double GroupTimes::direct_s(const RankGroup& group, double sent_B) {
   const double near = real(edges.crosses ? edges.most_per_node - 1 : group.size - 1);
   const double far = real(edges.crosses ? group.size - edges.per_node : 0);
   const double inside = near * (edges.inside_latency_s + part_B * edges.inside_s_per_B);
-  const double cards = far * (edges.across_latency_s + part_B * edges.across_s_per_B);
+  const double cards = far * (edges.across_latency_s + part_B * edges.directly_s_per_B);
   const double ways = far * edges.across_latency_s + part_B * direct_ways_s_per_B(group, part_B);
   return cluster_->network.start().s() + std::max({inside, cards, ways});
 }
@@ -33,7 +33,7 @@ GroupTimes::Busy GroupTimes::busy_directly(const RankGroup& group, double sent_B
   const double part_B = sent_B / others;
   const Edges& edges = edges_of(group, part_B);
   const double far = edges.crosses ? real(group.size - edges.per_node) : 0;
-  const double cards = sent_B * far / others * edges.across_s_per_B;
+  const double cards = sent_B * far / others * edges.directly_s_per_B;
   return {sent_B * (others - far) / others * edges.inside_s_per_B,
           std::max(cards, part_B * direct_ways_s_per_B(group, part_B))};
 }
@@ -46,7 +46,6 @@ double GroupTimes::direct_ways_s_per_B(const RankGroup& group, double part_B) {
   if (!is_new) return place->second;
   double most = 0;
   for (const SharedWays& shared : all.at_size(part_B).shared_ways()) {
-    if (shared.group <= cluster_->workers_per_node) continue;  // cards, which edges know
     const PerByte rate = *std::max_element(shared.rates.begin(), shared.rates.end());
     most = std::max(most, rate.ps() * 1e-12 * real(most_parts_on_a_way(group, shared)));
   }

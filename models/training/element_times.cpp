@@ -1,6 +1,7 @@
 // Kernels read and write values of 2 bytes, at a part of the memory's rate, and each has a start.
 #include "models/training/element_times.h"
 
+#include "models/training/layer_matrices.h"
 #include "models/training/memory.h"
 #include "sim/core/cast.h"
 
@@ -20,14 +21,14 @@ struct CastValues {
   double forward = 0;
   double backward = 0;
 };
-CastValues cast_values(const Transformer& model, LayerKind kind) {
+CastValues cast_values(const Transformer& model, const Layout& layout, LayerKind kind) {
   const double h = real(model.hidden);
   CastValues cast;
   if (kind.mixing == Mixing::linear) {
     cast.forward += h + real(model.linear->values());
     cast.backward += h + real(model.linear->projected());
   } else if (kind.attends()) {
-    const AttentionWidths widths = attention_widths(model, kind.mixing);
+    const AttentionWidths widths = held_widths(model, layout, kind.mixing);
     cast.forward += h + real(widths.output);
     cast.backward += h + real(widths.queries + widths.keys + widths.values);
     if (model.latent) {  // keys and values share what is made for all heads
@@ -56,7 +57,7 @@ CastValues cast_values(const Transformer& model, LayerKind kind) {
 
 void add_casts(const TrainingStep& step, LayerKind kind, LayerTimes& times) {
   if (step.precision == Precision::bf16) return;
-  const CastValues cast = cast_values(step.model, kind);
+  const CastValues cast = cast_values(step.model, step.layout, kind);
   const double tokens = rank_tokens(step) / real(step.layout.tensor);
   times.forward.element_wise += step.gpu.bytes_s(cast_value_B * tokens * cast.forward);
   times.backward.element_wise += step.gpu.bytes_s(cast_value_B * tokens * cast.backward);
@@ -67,8 +68,8 @@ struct EagerBytes {
   double norms;  // and sums with residuals
   double rest;   // what tensor parallelism divides
 };
-EagerBytes eager_bytes(const Transformer& model, LayerKind kind) {
-  const AttentionWidths widths = attention_widths(model, kind.mixing);
+EagerBytes eager_bytes(const Transformer& model, const Layout& layout, LayerKind kind) {
+  const AttentionWidths widths = held_widths(model, layout, kind.mixing);
   const double queries = real(widths.queries);
   const double keys = real(widths.keys);
   const double values = real(widths.values);
@@ -108,7 +109,7 @@ double gaps_s(const TrainingStep& step, LayerKind kind) {
 
 void add_eager(const TrainingStep& step, LayerTimes& times, LayerKind kind) {
   const double t = real(step.layout.tensor);
-  const EagerBytes of_token = eager_bytes(step.model, kind);
+  const EagerBytes of_token = eager_bytes(step.model, step.layout, kind);
   const double norms = of_token.norms / (step.layout.sequence_parallel ? t : 1);
   const double bytes = rank_tokens(step) * (norms + of_token.rest / t);
   const double starts = kernels_of_eager_layer * step.gpu.kernel.s() + gaps_s(step, kind);
@@ -122,7 +123,7 @@ void add_eager(const TrainingStep& step, LayerTimes& times, LayerKind kind) {
 void add_left_by_compiler(const TrainingStep& step, LayerTimes& times, LayerKind kind) {
   if (!kind.attends()) return;
   const Transformer& model = step.model;
-  const AttentionWidths widths = attention_widths(model, kind.mixing);
+  const AttentionWidths widths = held_widths(model, step.layout, kind.mixing);
   const double queries = real(widths.queries);
   const double keys = real(widths.keys);
   const double values = real(widths.values);
@@ -149,7 +150,7 @@ struct TouchedValues {
   double mlp = 0;
   double mixing = 0;
 };
-TouchedValues touched_values(const Transformer& model, LayerKind kind) {
+TouchedValues touched_values(const Transformer& model, const Layout& layout, LayerKind kind) {
   const double h = real(model.hidden);
   const bool is_single = kind.mixing == Mixing::none || kind.mlp == Mlp::none;
   TouchedValues touched;
@@ -164,7 +165,7 @@ TouchedValues touched_values(const Transformer& model, LayerKind kind) {
     touched.mlp +=
         4 * real(experts.per_token) * real(model.expert_input());  // sorted by expert, and merged
   }
-  const AttentionWidths widths = attention_widths(model, kind.mixing);
+  const AttentionWidths widths = held_widths(model, layout, kind.mixing);
   touched.mixing = 2 * real(widths.queries + widths.keys + widths.values);
   if (kind.attends() && model.query_key_norm != QueryKeyNorm::none)
     touched.mixing += 2 * real(widths.queries + widths.keys);
@@ -238,7 +239,7 @@ void add_element_wise(const TrainingStep& step, LayerKind kind, LayerTimes& time
   add_casts(step, kind, times);
   if (step.layout.kernels == Kernels::eager) return add_eager(step, times, kind);
   const double t = real(step.layout.tensor);
-  const TouchedValues touched = touched_values(step.model, kind);
+  const TouchedValues touched = touched_values(step.model, step.layout, kind);
   const double kernels = kernels_of(step, kind);
   const double norms = touched.norms / (step.layout.sequence_parallel ? t : 1);
   const double bytes =
@@ -269,7 +270,7 @@ ElementsAgain elements_again(const TrainingStep& step, LayerKind kind) {
     again.kernels += norms;
   }
   if (recomputes(RecomputedModule::mla_up_proj) && kind.attends()) {
-    touched += touched_values(model, kind).mixing;
+    touched += touched_values(model, layout, kind).mixing;
     cast += real(model.latent->query_rank > 0 ? model.latent->query_rank : model.hidden) +
             real(model.latent->kv_rank);
     again.kernels += 1;

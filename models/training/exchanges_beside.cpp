@@ -196,7 +196,7 @@ double PassesOfRank::exposed_s(double exchange_s, double pass_s) const {
 
 LongerPasses longer_passes(const Layout& layout, const StageExchange& exchange,
                            const PassesOfRank& passes) {
-  if (layout.zero < 2) return {};
+  if (layout.zero < 2 || exchange.reduce_s + exchange.gather_s <= 0) return {};
   const BesidePasses beside(layout, exchange, passes);
   const double micro_batch = beside.micro_batch_s();
   return {.ends = beside.ends(),

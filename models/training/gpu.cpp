@@ -100,6 +100,9 @@ Fields fields_of(GpuFields& o) {
             "what attention reaches by the size of a head, in place of the two figures above; the "
             "smallest size that is no smaller counts, or else the largest")
           .also(check_heads),
+      {"flash_attention", gpu.runs_flash,
+       "whether FlashAttention runs on it; if not, layouts that do not say otherwise write the "
+       "scores of attention (attention=unfused)"},
       {"attention_start", gpu.attention_start,
        "what attention of a layer costs in each pass besides its FLOP"},
       Field("interference", o.interference,

@@ -114,6 +114,7 @@ struct Gpu {
   Duration exchange;         // of each exchange inside a layer, besides the network: starting it
   AttentionParts any_attention;
   std::vector<AttentionPoint> attention_heads;  // ascending; those of their sizes
+  bool runs_flash = true;                       // FlashAttention
   Duration attention_start;                     // of each layer's attention, in each pass
   std::vector<Interference> interference;       // each kind once
   bool assumes_interference = false;            // the usual one, because the file says none

@@ -25,6 +25,21 @@ CollectiveJob job_of(Operation operation, int64_t members, double bytes) {
   return job;
 }
 
+// What a part of a message takes that goes by a pair alone, and with all parts on the ways that it
+// shares with others.
+double slowest_part_s_per_B(const Network& network, std::pair<int, int> pair, double alone,
+                            const std::vector<double>& parts) {
+  const auto [from, to] = pair;
+  double slowest = alone;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const SharedWays& shared = network.shared_ways()[i];
+    if (!shared.carries(from, to)) continue;
+    const double way = std::max(shared.rate_of(from), shared.rate_of(to)).ps() * 1e-12;
+    slowest = std::max(slowest, way * parts[i]);
+  }
+  return slowest;
+}
+
 }  // namespace
 
 // Sizes of one band see one network.
@@ -35,52 +50,75 @@ double GroupTimes::band_start_B(double message_B) const {
   return start;
 }
 
+std::vector<int64_t> GroupTimes::members_by_node(const RankGroup& group, int64_t first) const {
+  std::vector<int64_t> nodes;
+  for_each_node(group, first, cluster_->workers_per_node,
+                [&](int64_t, int64_t members) { nodes.push_back(members); });
+  return nodes;
+}
+
 GroupTimes::Edges GroupTimes::find_edges(const RankGroup& group, const Network& network) const {
   const int64_t per_node = cluster_->workers_per_node;
-  const std::vector<int> loads = loads_of(group, network);
+  const std::vector<double> loads = loads_of(group, network);
   Edges edges;
   edges.per_node = edges.most_per_node = group.size;
-  auto add = [&](int64_t from, int64_t to) {
+  const auto grow = [](double& most, double one) { most = std::max(most, one); };
+  auto add = [&](int64_t from, int64_t to, double rings, double& across_s_per_B) {
     const PairCost cost = network.between(static_cast<int>(from), static_cast<int>(to));
-    const bool is_inside = from / per_node == to / per_node;
-    const PerByte rate = is_inside ? cost.per_byte
-                                   : network.through_ways(cost.per_byte, static_cast<int>(from),
-                                                          static_cast<int>(to), loads);
-    double& latency = is_inside ? edges.inside_latency_s : edges.across_latency_s;
-    double& per_byte = is_inside ? edges.inside_s_per_B : edges.across_s_per_B;
-    latency = std::max(latency, cost.start_up().s());
-    per_byte = std::max(per_byte, rate.ps() * 1e-12);
-    (is_inside ? edges.has_inside : edges.crosses) = true;
+    const double alone = cost.per_byte.ps() * 1e-12;
+    if (from / per_node == to / per_node) {
+      edges.has_inside = true;
+      grow(edges.inside_latency_s, cost.start_up().s());
+      grow(edges.inside_s_per_B, alone);
+      return;
+    }
+    edges.crosses = true;
+    const double part = slowest_part_s_per_B(
+        network, {static_cast<int>(from), static_cast<int>(to)}, alone / rings, loads);
+    grow(edges.across_latency_s, cost.start_up().s());
+    grow(edges.directly_s_per_B, alone);
+    grow(edges.around_s_per_B, part);
+    grow(across_s_per_B, part * rings);
   };
   bool is_first = true;
   for_each_group(group, [&](int64_t first) {
-    for (int64_t member = 0; member + 1 < group.size; ++member)
-      add(first + member * group.stride, first + (member + 1) * group.stride);
-    add(first + (group.size - 1) * group.stride, first);
-    std::vector<int64_t> nodes;
-    for_each_node(group, first, cluster_->workers_per_node,
-                  [&](int64_t, int64_t members) { nodes.push_back(members); });
+    std::vector<int64_t> nodes = members_by_node(group, first);
     const auto [least, most] = std::minmax_element(nodes.begin(), nodes.end());
     edges.per_node = std::min(edges.per_node, *least);
     edges.most_per_node = is_first ? *most : std::max(edges.most_per_node, *most);
     edges.nodes = std::max(edges.nodes, static_cast<int64_t>(nodes.size()));
-    edges.members.insert(std::move(nodes));
+    const double rings = real(*least);
+    double& across_s_per_B = edges.members[std::move(nodes)];
+    for (int64_t member = 0; member < group.size; ++member)
+      add(first + member * group.stride, first + (member + 1) % group.size * group.stride, rings,
+          across_s_per_B);
+    grow(edges.across_s_per_B, across_s_per_B);
     is_first = false;
   });
   return edges;
 }
 
-// How many messages each shared way carries at once, where fullest.
-std::vector<int> GroupTimes::loads_of(const RankGroup& group, const Network& network) const {
-  std::vector<int> loads;
-  for (const SharedWays& shared : network.shared_ways())
-    loads.push_back(most_on_a_way(group, shared));
+// What the rings of all groups put on the fullest of each of the ways that workers share, in parts
+// of what a member sends around.
+std::vector<double> GroupTimes::loads_of(const RankGroup& group, const Network& network) const {
+  std::vector<double> loads;
+  for (const SharedWays& shared : network.shared_ways()) {
+    std::vector<double> out(shared.count(static_cast<int>(gpus_)));
+    std::vector<double> in(out.size());
+    double& most = loads.emplace_back();
+    for_each_ring_send(group, [&](int from, int to, int64_t rings) {
+      if (!shared.carries(from, to)) return;
+      const double part = 1 / real(rings);
+      most = std::max({most, out[shared.way_out(from, to)] += part, in[shared.way_in(to)] += part});
+    });
+  }
   return loads;
 }
 
-// A ring for every member that each node has, which leaves the nodes by other members each.
-int GroupTimes::most_on_a_way(const RankGroup& group, const SharedWays& shared) const {
-  WayCounts counts(shared, static_cast<int>(gpus_));
+// From node to node, a ring for every member that each node of a group has, which leaves the nodes
+// by other members each.
+template <class F>
+void GroupTimes::for_each_ring_send(const RankGroup& group, const F& f) const {
   struct Node {
     int64_t first = 0;
     int64_t members = 0;
@@ -93,16 +131,14 @@ int GroupTimes::most_on_a_way(const RankGroup& group, const SharedWays& shared) 
       nodes.push_back({rank, members});
       rings = std::min(rings, members);
     });
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-      for (int64_t ring = 0; ring < rings && nodes.size() > 1; ++ring) {
-        const Node& to_node = nodes[(i + 1) % nodes.size()];
+    for (std::size_t i = 0; i < nodes.size() && nodes.size() > 1; ++i)
+      for (int64_t ring = 0; ring < rings; ++ring) {
+        const Node& to = nodes[(i + 1) % nodes.size()];
         const int64_t last = (ring + nodes[i].members - 1) % nodes[i].members;
-        const int from = static_cast<int>(nodes[i].first + last * group.stride);
-        const int to = static_cast<int>(to_node.first + ring * group.stride);
-        counts.add(from, to);
+        f(static_cast<int>(nodes[i].first + last * group.stride),
+          static_cast<int>(to.first + ring * group.stride), rings);
       }
   });
-  return static_cast<int>(std::max<int64_t>(1, counts.most()));
 }
 
 const GroupTimes::Edges& GroupTimes::edges_of(const RankGroup& group, double message_B) {
@@ -207,9 +243,8 @@ double GroupTimes::ring_pass_s(const RankGroup& group, double whole_B) {
   const double part_B = whole_B / real(group.size);
   const Edges& edges = edges_of(group, part_B);
   const double latency = std::max(edges.inside_latency_s, edges.across_latency_s);
-  const double rings = real(edges.per_node);
   const double inside = part_B * edges.inside_s_per_B;
-  const double across = part_B * edges.across_s_per_B / rings;
+  const double across = part_B * edges.around_s_per_B;
   const double start = cluster_->network.start().s();
   if (!starts_in_flight(cluster_->kind) || !edges.crosses || !edges.has_inside)
     return start + steps * (latency + std::max(inside, across));
@@ -226,7 +261,7 @@ GroupTimes::Busy GroupTimes::busy_in_ring(const RankGroup& group, double sent_B)
   if (group.size <= 1 || sent_B <= 0) return {};
   const Edges& edges = edges_of(group, sent_B);
   return {edges.has_inside ? sent_B * edges.inside_s_per_B * edges.part_inside() : 0,
-          edges.crosses ? sent_B * edges.across_s_per_B / real(edges.per_node) : 0};
+          sent_B * edges.around_s_per_B};
 }
 
 // Where all members send in every round, a card carries what its member sends to other nodes, in
@@ -265,14 +300,14 @@ std::optional<double> GroupTimes::on_ports_s(const Algorithm& algorithm, Operati
                                              const RankGroup& group, double whole_B) {
   const Edges& edges = edges_of(group, whole_B / real(group.size));
   double longest = 0;
-  for (const std::vector<int64_t>& members : edges.members) {
+  for (const auto& [members, across_s_per_B] : edges.members) {
     const int64_t least = *std::min_element(members.begin(), members.end());
     const GroupPorts ports{.members = members,
                            .parts = members.size() > 1 ? least : 1,
                            .inside_latency_s = edges.inside_latency_s,
                            .inside_s_per_B = edges.inside_s_per_B,
                            .across_latency_s = edges.across_latency_s,
-                           .across_s_per_B = edges.across_s_per_B,
+                           .across_s_per_B = across_s_per_B,
                            .starts_in_flight = starts_in_flight(cluster_->kind)};
     CollectiveJob job = job_of(operation, group.size, whole_B / real(ports.parts));
     job.cost = cost_of(std::max(edges.inside_latency_s, edges.across_latency_s),

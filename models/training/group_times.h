@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -128,11 +127,14 @@ class GroupTimes {
     double inside_latency_s = 0;
     double inside_s_per_B = 0;
     double across_latency_s = 0;
-    double across_s_per_B = 0;
-    int64_t per_node = 1;                         // members of a group in one node, where fewest
-    int64_t most_per_node = 1;                    // and where most
-    int64_t nodes = 1;                            // of a group, at most
-    std::set<std::vector<int64_t>> members = {};  // of a group, in each node: all kinds
+    double across_s_per_B = 0;    // of what one of the rings of a group carries
+    double around_s_per_B = 0;    // of what a member sends around all rings of its group
+    double directly_s_per_B = 0;  // of what a member sends to another one, but for shared ways
+    int64_t per_node = 1;         // members of a group in one node, where fewest
+    int64_t most_per_node = 1;    // and where most
+    int64_t nodes = 1;            // of a group, at most
+    // Members of a group in each node: all kinds, and what is across_s_per_B of them.
+    std::map<std::vector<int64_t>, double> members = {};
     bool are_even() const { return most_per_node == per_node; }
     bool crosses = false;
     bool has_inside = false;
@@ -177,8 +179,10 @@ class GroupTimes {
   std::vector<Way> find_ways(const RankGroup& group, const Network& network,
                              bool goes_around) const;
   int most_sends_on_a_way(const RankGroup& group, const SharedWays& shared, bool goes_around) const;
-  std::vector<int> loads_of(const RankGroup& group, const Network& network) const;
-  int most_on_a_way(const RankGroup& group, const SharedWays& shared) const;
+  std::vector<double> loads_of(const RankGroup& group, const Network& network) const;
+  template <class F>
+  void for_each_ring_send(const RankGroup& group, const F& f) const;
+  std::vector<int64_t> members_by_node(const RankGroup& group, int64_t first) const;
   template <class F>
   void for_each_group(const RankGroup& group, const F& f) const;
   template <class F>

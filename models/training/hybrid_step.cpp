@@ -13,6 +13,7 @@ namespace {
 
 struct PricedStage {
   LayerTimes times;
+  PassSeconds alone = {};
   PassSeconds passes = {};   // with the exchanges of zero2 and zero3 beside them
   LongerPasses longer = {};  // by these
   double pace_s = 0;         // what one of many micro-batches takes
@@ -75,6 +76,34 @@ PassSeconds waited_for(const Layout& layout, const PassSeconds& slowest, const P
           .backward_s = mean(&PassSeconds::backward_s),
           .weight_s = mean(&PassSeconds::weight_s),
           .overlapped_s = mean(&PassSeconds::overlapped_s)};
+}
+
+// With dualpipe a slower rank, as both that hold the head are, waits less: by what others are
+// faster in the 2 (p - 1) micro-batches in which the pipeline fills and drains. What is left is
+// that its own gradients of weights fill no more of its backward passes than they are long.
+double two_way_bubble_s(const Layout& layout, const PassSeconds& slowest, const PassSeconds& all) {
+  const PassSeconds others = waited_for(layout, slowest, all);
+  const double bubble = bubble_s(layout, others);
+  const double slower = std::max(0.0, slowest.overlapped_s - others.overlapped_s);
+  const double least =
+      (real(layout.pipeline) / 2 - 1) * std::max(0.0, others.backward_s - 2 * others.weight_s);
+  return std::max(std::min(bubble, least), bubble - 2 * real(layout.pipeline - 1) * slower);
+}
+
+// Of all stages: passes with what they wait for in exchanges with replicas, and without it.
+struct AllPasses {
+  PassSeconds with;
+  PassSeconds alone;
+};
+
+// With dualpipe gradients of weights that wait for exchanges fill more of the bubble than they do
+// when simulated, so that it is no shorter than without exchanges, but for what these add.
+double bubble_of(const Layout& layout, const PricedStage& stage, const AllPasses& all) {
+  if (layout.schedule != PipelineSchedule::dualpipe)
+    return bubble_s(layout, waited_for(layout, stage.passes, all.with));
+  return std::max(two_way_bubble_s(layout, stage.passes, all.with),
+                  two_way_bubble_s(layout, stage.alone, all.alone) -
+                      real(layout.micro_batches - 1) * stage.longer.micro_batch_s);
 }
 
 // Passes that are parted, or lie under each other: what ends when depends on more.
@@ -146,13 +175,13 @@ double kept_by_sends_s(const Layout& layout, const OwnSends& own, int64_t rank) 
 // That with which a step is longest: it takes all micro-batches, and the mean of the others is in
 // the bubble.
 int64_t slowest_of(const Layout& layout, const std::vector<PricedStage>& stages,
-                   const PassSeconds& all, const StageSends& sends) {
+                   const AllPasses& all, const StageSends& sends) {
   int64_t slowest = 0;
   double longest = 0;
   for (int64_t rank = 0; rank < layout.pipeline; ++rank) {
     const PricedStage& stage = stages[at(rank)];
     double takes = stage.slot_s() + real(layout.micro_batches - 1) * stage.pace_s;
-    if (layout.pipeline > 1) takes += bubble_s(layout, waited_for(layout, stage.passes, all));
+    if (layout.pipeline > 1) takes += bubble_of(layout, stage, all);
     if (sends_keep_rank(layout))
       takes += kept_by_sends_s(layout, sends_of(layout, sends, rank), rank);
     // Where it makes no difference, as with one micro-batch, the longer one.
@@ -166,7 +195,7 @@ int64_t slowest_of(const Layout& layout, const std::vector<PricedStage>& stages,
 
 // Fills the parts that the micro-batches and the pipeline take. `all`: one micro-batch through all
 // stages.
-void add_pipeline(const TrainingStep& step, const PricedStage& stage, const PassSeconds& all,
+void add_pipeline(const TrainingStep& step, const PricedStage& stage, const AllPasses& all,
                   const StageSends& sends, HybridStep& result) {
   const Layout& layout = step.layout;
   const double count = real(layout.micro_batches);
@@ -212,7 +241,7 @@ void add_pipeline(const TrainingStep& step, const PricedStage& stage, const Pass
     const double sent = goes_around(layout) ? 2 * sends.mean_s() : own.forward_s + own.backward_s;
     result.hidden.sends = std::max(0.0, count * real(layout.chunks) * sent - steady - fills);
   }
-  parts.bubble = bubble_s(layout, waited_for(layout, stage.passes, all));
+  parts.bubble = bubble_of(layout, stage, all);
   if (!splits_or_overlaps(layout)) parts.bubble += real(layout.pipeline - 1) * stage.longer.first_s;
 }
 
@@ -334,7 +363,7 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
   HybridStep result;
   const Interference both = step.gpu.beside_exchanges();
   std::vector<PricedStage> stages;
-  PassSeconds all;
+  AllPasses all;
   const StageSends sends = costs.sends();
   result.send_s = sends.slowest_s();
   double drained = 0;  // that the first stage ends after this one
@@ -348,9 +377,10 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
         costs.exchange_of(parameters, exchanged_layers(step.model, layout, number, held));
     const PassesOfRank passes = passes_of(stage, both);
     stage.longer = longer_passes(layout, exchange, passes);
-    stage.passes = passes.alone;
+    stage.alone = stage.passes = passes.alone;
     stage.passes += stage.longer.ends;
-    all += stage.passes;
+    all.with += stage.passes;
+    all.alone += stage.alone;
     stage.pace_s =
         stage.slot_s() + stage.longer.micro_batch_s + passes.slowed_s(stage.longer.hidden_s);
     stages.push_back(stage);

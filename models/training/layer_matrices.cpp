@@ -1,11 +1,30 @@
 // In the order of the forward pass: attention, router, shared experts or dense MLP, experts.
 #include "models/training/layer_matrices.h"
 
+#include <algorithm>
 #include <cassert>
 
 #include "sim/core/cast.h"
 
 namespace sgdsim {
+
+AttentionWidths held_widths(const Transformer& model, const Layout& layout, Mixing mixing) {
+  AttentionWidths widths = attention_widths(model, mixing);
+  if (model.latent || widths.kv_heads == 0) return widths;
+  const int64_t copies = std::max<int64_t>(1, layout.tensor / widths.kv_heads);
+  widths.keys *= copies;
+  widths.values *= copies;
+  return widths;
+}
+
+double rank_mixing_matrices(const Transformer& model, const Layout& layout, LayerKind kind) {
+  const AttentionWidths whole = attention_widths(model, kind.mixing);
+  const AttentionWidths held = held_widths(model, layout, kind.mixing);
+  const bool has_values = kind.mixing != Mixing::full || !model.keys_are_values;
+  const int64_t more = held.keys - whole.keys + (has_values ? held.values - whole.values : 0);
+  return real(layer_parameters(model, kind).mixing.matrices + model.hidden * more) /
+         real(layout.tensor);
+}
 
 RankMatrices::RankMatrices(const Transformer& model, const Layout& layout, LayerKind kind) {
   add_attention(model, layout, kind);
@@ -38,7 +57,7 @@ void RankMatrices::add_attention(const Transformer& model, const Layout& layout,
   const double h = real(model.hidden);
   if (kind.mixing == Mixing::none) return;
   if (kind.mixing == Mixing::linear) return add_linear(*model.linear, t, h);
-  const AttentionWidths widths = attention_widths(model, kind.mixing);
+  const AttentionWidths widths = held_widths(model, layout, kind.mixing);
   const double queries = real(widths.queries);
   // Narrow vectors are made by one rank for all: each has its part of the tokens.
   if (const auto& latent = model.latent) {

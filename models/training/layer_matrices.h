@@ -45,6 +45,13 @@ class RankMatrices {
   std::size_t count_ = 0;
 };
 
+// Of attention, with keys and values as often as tensor-parallel ranks hold them: where they are
+// more than the heads of keys and values, each has one head, and several the same. Divided by the
+// ranks it is what one has.
+AttentionWidths held_widths(const Transformer& model, const Layout& layout, Mixing mixing);
+// Parameters of matrices that mix positions, of a rank.
+double rank_mixing_matrices(const Transformer& model, const Layout& layout, LayerKind kind);
+
 // Whether it has adapters; without lora none has.
 bool is_adapted(const Layout& layout, const RankMatrix& matrix);
 // Parameters of its adapters, of all groups.

@@ -1,6 +1,7 @@
 // Bytes of what a layer exchanges, on one rank.
 #include <algorithm>
 
+#include "models/training/layer_matrices.h"
 #include "models/training/layer_times.h"
 #include "models/training/modules_again.h"
 #include "sim/core/cast.h"
@@ -16,7 +17,7 @@ double tensor_pairs(const TrainingStep& step, LayerKind kind) {
 }
 
 double keys_and_values_B(const TrainingStep& step, LayerKind kind) {
-  const AttentionWidths widths = attention_widths(step.model, kind.mixing);
+  const AttentionWidths widths = held_widths(step.model, step.layout, kind.mixing);
   return bytes_per_value * rank_tokens(step) * real(widths.keys + widths.values) /
          real(step.layout.tensor);
 }

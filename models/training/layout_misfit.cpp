@@ -99,14 +99,30 @@ std::string expert_misfit(const Transformer& model, const Layout& layout) {
   return "";
 }
 
-// Heads of queries, keys and values, in all layers that attend.
-std::string heads_misfit(const Transformer& model, const std::string& by, int64_t ranks) {
+// Tensor-parallel ranks have some of the heads of keys and values each, or several of them one.
+std::string shared_heads_misfit(const AttentionWidths& widths, int64_t ranks) {
+  const int64_t of_values = widths.kv_heads;
+  int64_t near = ranks;
+  do {
+    --near;
+  } while (widths.heads % near != 0 || (of_values % near != 0 && near % of_values != 0));
+  const std::string tp = "tp" + std::to_string(ranks);
+  return "the " + std::to_string(of_values) + " heads of keys and values do not divide by " + tp +
+         ", nor " + tp + " by them; the next smaller number that fits is " + std::to_string(near);
+}
+
+// Heads of queries, keys and values, in all layers that attend. `may_share`: several ranks hold the
+// same head of keys and values, where there are fewer.
+std::string heads_misfit(const Transformer& model, const std::string& by, int64_t ranks,
+                         bool may_share) {
   for (const Mixing mixing : {Mixing::full, Mixing::window}) {
     if (model.heads == 0 || (mixing == Mixing::window && !model.window)) continue;
     const AttentionWidths widths = attention_widths(model, mixing);
     if (widths.heads % ranks != 0) return no_divisor("heads", widths.heads, by, ranks);
-    if (!model.latent && widths.kv_heads % ranks != 0)
-      return no_divisor("heads of keys and values", widths.kv_heads, by, ranks);
+    const int64_t of_values = widths.kv_heads;
+    if (model.latent || of_values % ranks == 0 || (may_share && ranks % of_values == 0)) continue;
+    if (!may_share) return no_divisor("heads of keys and values", of_values, by, ranks);
+    return shared_heads_misfit(widths, ranks);
   }
   return "";
 }
@@ -130,7 +146,7 @@ std::string context_misfit(const Transformer& model, const Layout& layout) {
     return not_modelled(
         name, "latent attention, whose keys all heads share; say context=gather or context=ring");
   const int64_t ranks = layout.tensor * layout.context;
-  return heads_misfit(model, name + " with tp x cp = ", ranks);
+  return heads_misfit(model, name + " with tp x cp = ", ranks, false);
 }
 
 // Columns of the MLP, and heads of linear layers.
@@ -317,7 +333,8 @@ std::string modules_misfit(const Transformer& model, const Layout& layout) {
 
 std::string misfit_of(const Transformer& model, const Layout& layout, int64_t sequence) {
   const int64_t tp = layout.tensor;
-  for (const std::string& sentence : {heads_misfit(model, "tp", tp), columns_misfit(model, tp)})
+  for (const std::string& sentence :
+       {heads_misfit(model, "tp", tp, true), columns_misfit(model, tp)})
     if (!sentence.empty()) return sentence;
   if (layout.context > 1 && sequence % (2 * layout.context) != 0)
     return no_divisor("positions of a sequence", sequence, "2 x cp = ", 2 * layout.context);

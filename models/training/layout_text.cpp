@@ -109,13 +109,29 @@ bool set_later_choice(Layout& layout, const std::string& name, const std::string
   return true;
 }
 
+// Interleaved stages are no schedule of their own here.
+PipelineSchedule schedule_named(const std::string& value, const std::string& where) {
+  if (value.find("nterleaved") != std::string::npos)
+    throw InputError(where, "schedule=" + value.substr(0, 60) +
+                                ": virtual stages make 1f1b interleaved; say vpN, as vp2, and "
+                                "leave the schedule out");
+  return named_in(pipeline_schedules, "schedule", value, where);
+}
+
+// What other programs call a word of ours; "" if it is none.
+std::string word_meant_by(const std::string& name, const std::string& number) {
+  if (name == "fsdp") return "dp" + number + " zero3";
+  if (name == "ddp") return "dp" + number;
+  return "";
+}
+
 // Of a word with "=". Whether it is one.
 bool set_choice(Layout& layout, const std::string& name, const std::string& value,
                 const std::string& where) {
   if (name == "recompute")
     set_recompute(layout, value, where);
   else if (name == "schedule")
-    layout.schedule = named_in(pipeline_schedules, name, value, where);
+    layout.schedule = schedule_named(value, where);
   else if (name == "context")
     layout.context_by = named_in(context_names, name, value, where);
   else if (name == "reshard")
@@ -167,6 +183,11 @@ std::string set_word(Layout& layout, const std::string& word, const std::string&
       return name;
     }
   }
+  const bool has_number = digit != std::string::npos;
+  if (const std::string meant = word_meant_by(name, has_number ? word.substr(digit) : "N");
+      !meant.empty())
+    throw InputError(where,
+                     "unknown word of a layout \"" + word.substr(0, 60) + "\"; say " + meant);
   throw InputError(where, unknown_name("word of a layout", word, layout_words()));
 }
 

@@ -32,8 +32,9 @@ int64_t most_in_flight(const Layout& layout, int64_t stage) {
   return 0;
 }
 
-void set_moment(const Layout& layout, StageMemory& memory) {
-  const int64_t last = memory.in_flight - 1;
+// `passes`: forward passes until then.
+void set_moment(const Layout& layout, int64_t passes, StageMemory& memory) {
+  const int64_t last = passes - 1;
   const int64_t p = layout.pipeline;
   if (layout.chunks == 1) {
     memory.micro_batch = last;
@@ -49,12 +50,21 @@ void set_moment(const Layout& layout, StageMemory& memory) {
   memory.micro_batch = last / round * p + last % p;
 }
 
-// Of the forward passes in flight, those of the first chunk.
-int64_t first_chunks_in_flight(const Layout& layout, int64_t in_flight) {
-  if (layout.chunks == 1) return in_flight;
-  if (layout.schedule == PipelineSchedule::zbv) return std::min(in_flight, layout.micro_batches);
+// Of so many forward passes of a rank, those of the first chunk.
+int64_t first_chunks_of(const Layout& layout, int64_t passes) {
+  if (layout.chunks == 1) return passes;
+  if (layout.schedule == PipelineSchedule::zbv) return std::min(passes, layout.micro_batches);
   const int64_t round = layout.pipeline * layout.chunks;
-  return in_flight / round * layout.pipeline + std::min(in_flight % round, layout.pipeline);
+  return passes / round * layout.pipeline + std::min(passes % round, layout.pipeline);
+}
+
+// With virtual stages the first backward passes are of the last chunk, and the forward pass behind
+// the first one of the rank that embeds is one more of the first chunk, whose output of the
+// embedding stays.
+int64_t forwards_until_peak(const Layout& layout, const StageLayers& held, int64_t in_flight) {
+  const bool is_interleaved = layout.chunks > 1 && layout.schedule == PipelineSchedule::one_f_one_b;
+  const bool goes_on = in_flight < layout.micro_batches * layout.chunks;
+  return in_flight + (held.embeds && is_interleaved && goes_on ? 1 : 0);
 }
 
 // Where chunks of a rank are unlike: forward passes in flight, chunk by chunk, at the moments that
@@ -147,23 +157,29 @@ RankParameters parameters_of_stages(const Transformer& model, const Layout& layo
   return other ? sum(parameters, parameters_of_stage(model, layout, *other)) : parameters;
 }
 
+// A rank alone shares nothing with others, whatever zero says.
+bool has_shards(const Transformer& model, const Layout& layout) {
+  return layout.shards() > 1 || (model.experts && layout.expert_shards() > 1);
+}
+
 // A product that adds to the gradients which are kept hands autograd a tensor of the weight's shape
 // that nobody reads. There is one of each shape (Transformer Engine's dummy gradients).
 double placeholders_B(const Transformer& model, const Layout& layout, const StageLayers& held) {
-  if (layout.adds_apart || layout.zero >= 2 || layout.lora.is_used()) return 0;
+  const bool shares_gradients = layout.zero >= 2 && has_shards(model, layout);
+  if (layout.adds_apart || shares_gradients || layout.lora.is_used()) return 0;
   double mixing = 0;
   double dense = 0;
   double experts = 0;
   for (std::size_t i = 0; i < most_kinds; ++i) {
     if (held.kinds[i] == 0) continue;
     const LayerParameters layer = layer_parameters(model, kind_at(i));
-    mixing = std::max(mixing, real(layer.mixing.matrices));
+    mixing = std::max(mixing, rank_mixing_matrices(model, layout, kind_at(i)));
     if (kind_at(i).mlp == Mlp::dense) dense = real(layer.mlp_matrices);
     if (kind_at(i).has_experts())  // of which all have the same shapes
       experts = real(layer.mlp_matrices) / real(layout.tensor) +
                 real(layer.experts) / real(model.experts->count * layout.expert_tensor);
   }
-  return bytes_per_weight * ((mixing + dense) / real(layout.tensor) + experts);
+  return bytes_per_weight * (mixing + dense / real(layout.tensor) + experts);
 }
 
 // What one kind of layer needs while it is whole: this layer's weights and the next one's with
@@ -209,8 +225,7 @@ void add_states(const Transformer& model, const Layout& layout, const StageLayer
   const double optimizer_B = bytes.optimizer * parts.common + of_experts.optimizer * parts.experts;
   (layout.offload.moves_optimizer() ? memory.host_B : memory.optimizer_B) += optimizer_B;
   memory.gathered_B = widened_B(model, layout, held);
-  const bool is_shared = layout.shards() > 1 || (model.experts && layout.expert_shards() > 1);
-  if (layout.zero < 2 || !is_shared) return;
+  if (layout.zero < 2 || !has_shards(model, layout)) return;
   if (layout.keeps_weights) {
     double trained = 0;
     for (std::size_t i = 0; i < most_kinds; ++i)
@@ -280,12 +295,13 @@ double recomputed_B(const Transformer& model, const Layout& layout, int64_t sequ
 void add_alike_chunks(const Transformer& model, const Layout& layout, int64_t sequence,
                       const StageLayers& held, double stages, StageMemory& memory) {
   memory.in_flight = most_in_flight(layout, memory.stage);
-  set_moment(layout, memory);
+  const int64_t passes = forwards_until_peak(layout, held, memory.in_flight);
+  set_moment(layout, passes, memory);
   memory.activations_B = real(memory.in_flight) * kept_by_layers_B(model, layout, sequence, held) /
                          (stages * real(layout.chunks));
   if (held.embeds)
-    memory.ends_B += real(first_chunks_in_flight(layout, memory.in_flight)) *
-                     layer_inputs_B(model, layout, sequence) / stages;
+    memory.ends_B +=
+        real(first_chunks_of(layout, passes)) * layer_inputs_B(model, layout, sequence) / stages;
 }
 
 // And of one whose chunks are not.
@@ -340,7 +356,8 @@ RankParameters rank_layer_parameters(const Transformer& model, const Layout& lay
                                      LayerKind kind) {
   const LayerParameters layer = layer_parameters(model, kind);
   RankParameters all{
-      .matrices = real(layer.mixing.matrices + layer.mlp_matrices) / real(layout.tensor),
+      .matrices = rank_mixing_matrices(model, layout, kind) +
+                  real(layer.mlp_matrices) / real(layout.tensor),
       .experts = real(layer.experts + layer.expert_biases) / real(layout.expert_ranks()),
       .small = real(layer.router + layer.mixing.biases + layer.mlp_biases + layer.norms +
                     layer.mixing.norms),

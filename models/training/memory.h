@@ -2,8 +2,8 @@
 //
 // Published formulas, with bytes of 2 for values and weights, 4 for gradients (2 with
 // gradients=bf16) and 12 for Adam. What CUDA, NCCL and fragmentation take, 1 to 3 GiB, is not in
-// it. The peak is at the end of the forward pass with which the pipeline is full; later passes only
-// take the place of those that end.
+// it. The peak is at the end of the forward pass with which the pipeline is full, or with virtual
+// stages of the next one; later passes only take the place of those that end.
 #pragma once
 
 #include <limits>

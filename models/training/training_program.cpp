@@ -1,6 +1,8 @@
 // Rules over the sizes of a layout.
 #include "models/training/training_program.h"
 
+#include "models/training/layer_matrices.h"
+
 namespace sgdsim {
 namespace {
 
@@ -12,6 +14,18 @@ constexpr int64_t usual_tokens = 4096;  // of a sequence on a context-parallel r
 
 bool only_replicates(const Layout& layout) {
   return layout.tensor == 1 && layout.pipeline == 1 && layout.context == 1 && layout.expert == 1;
+}
+
+// Whether several ranks have the same head of keys and values.
+bool shares_heads(const Transformer& model, const Layout& layout) {
+  const OfKinds<int64_t> kinds = model.kinds();
+  for (std::size_t i = 0; i < most_kinds; ++i) {
+    const Mixing mixing = kind_at(i).mixing;
+    if (kinds[i] > 0 && kind_at(i).attends() &&
+        held_widths(model, layout, mixing).keys > attention_widths(model, mixing).keys)
+      return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -71,6 +85,9 @@ std::vector<std::string> beyond_published(const Transformer& model, const Layout
   if (layout.lora.is_used()) all.emplace_back("lora (compared: no tuned step)");
   if (layout.offload.is_used()) all.emplace_back("offload (compared: none)");
   if (layout.expert_tensor > 1) all.emplace_back("etp (compared: none)");
+  if (shares_heads(model, layout))
+    all.push_back("tp" + std::to_string(layout.tensor) +
+                  " for fewer heads of keys and values (compared: none)");
   if (layout.host_launches) all.emplace_back("cuda_graphs=off (compared: none)");
   return all;
 }

@@ -138,6 +138,9 @@ LayoutStep layout_of(Object& fields) {
                   given.layout};
   LayoutQuestion& question = step.question;
   if (!gpu.note.empty()) question.notes.push_back(gpu.note);
+  if (std::string note = settle_attention(question.gpu, model, given.says_attention, step.layout);
+      !note.empty())
+    question.notes.push_back(std::move(note));
   if (const auto precision = fields.find("precision"))
     question.precision = precision_named(precision->text(), precision->where());
   question.space.gpus = given.layout.gpus();

@@ -18,6 +18,7 @@ struct ForeignLayout {
   std::optional<int64_t> sequence = {};
   std::vector<std::string> notes = {};  // what was assumed
   bool is_text = false;                 // the short text, which need not say everything
+  bool says_attention = false;          // a text or file of ours, flash or unfused
 };
 
 // On how many GPUs: as the user says, as the file says, or as is usual; 0: nobody says.

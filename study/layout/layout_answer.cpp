@@ -113,7 +113,9 @@ void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAns
 std::string why_none(const LayoutQuestion& question) {
   const LayoutSpace& space = question.space;
   std::string misfit;
-  if (!(space.base == Layout())) {
+  Layout usual;
+  usual.keeps_scores = !question.gpu.runs_flash;
+  if (!(space.base == usual)) {
     Layout simplest = space.base;
     simplest.replicas = space.gpus;
     do {
@@ -255,7 +257,8 @@ void note_given(const LayoutQuestion& question, LayoutAnswer& answer) {
 LayoutAnswer price_layout(const LayoutQuestion& question, const Layout& layout, bool wants_slices) {
   const LayoutSpace& space = question.space;
   check_layout(question.model, layout, space.sequence, "--layout");
-  check_memory(question.model, layout, space.sequence, space.memory, space.reserve, "--layout");
+  check_memory(question.model, layout, space.sequence, space.memory, space.reserve, "--layout",
+               question.gpu.runs_flash);
   check_workers(question.play.workers, layout, "--workers");
   GroupTimes groups(question.cluster.cluster, space.gpus, question.algorithms);
   LayoutAnswer answer{.candidates = 1, .fitting = 1, .is_given = true, .best = {}};

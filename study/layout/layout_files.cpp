@@ -124,7 +124,7 @@ std::string words_to_go(const Layout& layout, int zero) {
   return words;
 }
 
-std::vector<Saving> possible_savings(const Layout& layout) {
+std::vector<Saving> possible_savings(const Layout& layout, bool runs_flash) {
   std::vector<Saving> all;
   auto add = [&](const std::string& name, auto change) {
     Layout changed = layout;
@@ -138,7 +138,7 @@ std::vector<Saving> possible_savings(const Layout& layout) {
       l.adds_apart = false;
       l.overlaps = true;
     });
-  if (layout.keeps_scores)
+  if (layout.keeps_scores && runs_flash)
     add("attention=flash", [](Layout& l) {
       l.keeps_scores = false;
       l.recompute_modules.set(RecomputedModule::core_attn, false);
@@ -218,7 +218,10 @@ ForeignLayout load_layout(const std::string& text, const std::string& where, con
                           const Transformer& model) {
   const bool is_flags = text.starts_with("--") || (is_training_command(text) && !is_there(text));
   if (!is_flags && !is_layout_file(text) && text.find(".py:") == std::string::npos)
-    return {.program = "", .layout = parse_layout(text, where), .is_text = true};
+    return {.program = "",
+            .layout = parse_layout(text, where),
+            .is_text = true,
+            .says_attention = says_attention(text)};
   // "FILE.py:NAME": a recipe of several.
   constexpr std::string_view python = ".py:";
   const std::size_t named = is_flags ? std::string::npos : text.rfind(python);
@@ -227,8 +230,12 @@ ForeignLayout load_layout(const std::string& text, const std::string& where, con
   const std::string recipe = has_name ? text.substr(named + python.size()) : "";
   const std::string content = is_flags ? text : read_text(file);
   const FlatSettings settings = FlatSettings::read(content, is_flags ? where : file, recipe);
-  if (settings.find("schema"))
-    return {.program = "", .layout = read_layout(Document::parse(content, text).root())};
+  if (settings.find("schema")) {
+    const Document document = Document::parse(content, text);
+    return {.program = "",
+            .layout = read_layout(document.root()),
+            .says_attention = document.root().json().contains("attention")};
+  }
   ForeignLayout found = foreign_layout(settings, gpus, model);
   found.notes.insert(found.notes.begin(),
                      "read as " + found.program + ": " + to_text(found.layout));
@@ -278,6 +285,20 @@ std::shared_ptr<const PackedDocuments> load_documents(const std::string& text,
   return std::make_shared<const PackedDocuments>(model, lengths, sequence, batch, where);
 }
 
+bool says_attention(const std::string& words) {
+  return (" " + words).find(" attention=") != std::string::npos;
+}
+
+std::string settle_attention(const Gpu& gpu, const Transformer& model, bool is_said,
+                             Layout& layout) {
+  if (gpu.runs_flash || model.heads == 0 || layout.keeps_scores) return "";
+  const std::string sentence = "FlashAttention does not run on " + gpu.name;
+  if (is_said) return sentence + ", and attention=flash is priced as if it did";
+  if (model.indexer) return sentence + ", and sparse attention is priced as if it did";
+  layout.keeps_scores = true;
+  return sentence + ": scores of attention are written to memory (attention=unfused)";
+}
+
 void check_layout(const Transformer& model, const Layout& layout, int64_t sequence,
                   const std::string& where) {
   const std::string misfit = misfit_of(model, layout, sequence);
@@ -286,11 +307,12 @@ void check_layout(const Transformer& model, const Layout& layout, int64_t sequen
 
 std::string gib_text(double size_B) { return rounded(size_B / bytes_of_gib, 4) + " GiB"; }
 
-std::string savings_text(const Transformer& model, const Layout& layout, int64_t sequence) {
+std::string savings_text(const Transformer& model, const Layout& layout, int64_t sequence,
+                         bool runs_flash) {
   constexpr std::size_t most = 5;
   const double now = largest_memory(model, layout, sequence).total_B();
   std::vector<std::pair<double, std::string>> gains;
-  for (const Saving& saving : possible_savings(layout)) {
+  for (const Saving& saving : possible_savings(layout, runs_flash)) {
     if (saving.layout.gpus() > most_gpus) continue;
     if (!misfit_of(model, saving.layout, sequence).empty()) continue;
     const double gain = now - largest_memory(model, saving.layout, sequence).total_B();
@@ -307,11 +329,11 @@ std::string savings_text(const Transformer& model, const Layout& layout, int64_t
 }
 
 void check_memory(const Transformer& model, const Layout& layout, int64_t sequence, Bytes memory,
-                  Bytes reserve, const std::string& where) {
+                  Bytes reserve, const std::string& where, bool runs_flash) {
   const StageMemory largest = largest_memory(model, layout, sequence);
   const double room = static_cast<double>(memory.count()) - static_cast<double>(reserve.count());
   if (largest.total_B() <= room) return;
-  const std::string savings = savings_text(model, layout, sequence);
+  const std::string savings = savings_text(model, layout, sequence, runs_flash);
   throw InputError(
       where, "stage " + std::to_string(largest.stage) + " needs " + gib_text(largest.total_B()) +
                  " and " + gib_text(static_cast<double>(reserve.count())) +

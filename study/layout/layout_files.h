@@ -42,16 +42,23 @@ void check_sequence(const Transformer& model, int64_t sequence, const std::strin
 std::shared_ptr<const PackedDocuments> load_documents(const std::string& text,
                                                       const Transformer& model, int64_t sequence,
                                                       int64_t batch, const std::string& where);
+// Whether words of a layout say how attention is computed.
+bool says_attention(const std::string& words);
+// Where FlashAttention does not run on the GPU and nothing is said, scores are written. What is to
+// be told of it; empty where it runs.
+std::string settle_attention(const Gpu& gpu, const Transformer& model, bool is_said,
+                             Layout& layout);
 // InputError with the reason if the model cannot be laid out so.
 void check_layout(const Transformer& model, const Layout& layout, int64_t sequence,
                   const std::string& where);
 
 // "zero1 would save 12.3 GiB, recompute=full 20.1 GiB": what helps a layout that needs too much,
 // the largest gain first; empty if nothing that is known does.
-std::string savings_text(const Transformer& model, const Layout& layout, int64_t sequence);
+std::string savings_text(const Transformer& model, const Layout& layout, int64_t sequence,
+                         bool runs_flash = true);
 // InputError with the shortfall, and what would help, unless it fits.
 void check_memory(const Transformer& model, const Layout& layout, int64_t sequence, Bytes memory,
-                  Bytes reserve, const std::string& where);
+                  Bytes reserve, const std::string& where, bool runs_flash = true);
 
 // Of the memory, for what the formulas do not know: CUDA, NCCL and fragmentation.
 inline constexpr Bytes usual_reserve(int64_t{2} << 30);

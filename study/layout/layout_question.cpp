@@ -117,6 +117,11 @@ FailingTraining training_of(const LayoutWords& words, const LayoutQuestion& ques
   return training;
 }
 
+void note_attention(LayoutQuestion& question, bool is_said, Layout& layout) {
+  const std::string note = settle_attention(question.gpu, question.model, is_said, layout);
+  if (!note.empty()) question.notes.push_back(note);
+}
+
 LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
                            const ForeignLayout* given, std::optional<Sites> sites) {
   const int64_t gpus = given != nullptr ? given->layout.gpus() : words.gpus;
@@ -153,6 +158,7 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
                                       ", got " + to_text(space.reserve));
   space.half_gradients = words.gradients == "bf16";
   if (!words.with.empty()) space.base = parse_shared_words(words.with, "--with");
+  if (given == nullptr) note_attention(question, says_attention(words.with), space.base);
   space.documents =
       load_documents(words.documents, model, space.sequence, space.batch, "--documents");
   space.program = named_in(training_programs, "program", words.program, "--program");
@@ -354,9 +360,10 @@ AnsweredLayouts answer_layouts(const LayoutWords& asked, bool wants_slices, Stop
   check_margins(words);
   const bool is_given = !words.layout.empty();
   const Transformer model = load_model(words.model);
-  const ForeignLayout given = given_layout(words, model, sites);
+  ForeignLayout given = given_layout(words, model, sites);
   LayoutQuestion question =
       question_of(words, model, names_layout(words) ? &given : nullptr, sites);
+  if (names_layout(words)) note_attention(question, given.says_attention, given.layout);
   if (!words.near.empty()) {
     check_layout(model, given.layout, question.space.sequence, "--near");
     question.space.near = given.layout;

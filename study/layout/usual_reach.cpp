@@ -22,7 +22,9 @@ std::string percent(double part) { return std::to_string(std::lround(100 * part)
 }  // namespace
 
 UsualReach add_usual_reach(Json& cluster) {
-  if (!cluster.is_object() || cluster.value("shape", Json()) != "nvlink_box") return {};
+  if (!cluster.is_object()) return {};
+  const Json shape = cluster.value("shape", Json());
+  if (shape != "nvlink_box" && shape != "rails") return {};
   return {add_to(cluster, "gpu_link", reach_inside), add_to(cluster, "nic", reach_between)};
 }
 

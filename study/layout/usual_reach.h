@@ -29,7 +29,7 @@ inline Fields fields_of(const UsualReach& reach) {
 inline constexpr double reach_inside = 0.8;
 inline constexpr double reach_between = 0.9;
 
-// Written into the cluster of the shape nvlink_box.
+// Written into the cluster of boxes at one switch, or on rails.
 UsualReach add_usual_reach(Json& cluster);
 bool has_layout(const Json& jobs);  // of a jobs file: whether one of them is a layout
 // What NCCL's model is not told by the cluster into which that was written.
