@@ -141,7 +141,8 @@ TEST_CASE("nccl log: what is no row, and what is a broken one") {
     INFO(row.reason);
     const Measurement measurement = read_measurement(text_of(good + row.line + "\n", 4));
     CHECK(series_of(measurement, false).points.size() == 3);
-    CHECK(measurement.notes.size() == static_cast<std::size_t>(row.dropped));
+    // A side that has a time has it for a size of before: a repetition, of which a note says so.
+    CHECK(has_note(measurement, "dropped") == (row.dropped > 0));
     if (row.dropped > 0) CHECK(has_note(measurement, "1 line dropped"));
     if (row.dropped > 0) CHECK(has_note(measurement, "(line 5)"));
   }

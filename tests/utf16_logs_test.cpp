@@ -32,16 +32,16 @@ TEST_CASE("UTF-16: logs are read as those in UTF-8 are, with or without the name
     std::vector<std::string> words;
     std::string file;
   };
-  for (const Row& row :
-       std::vector<Row>{{{"import", "training-log"}, "nemo_log.txt"},
-                        {{"import"}, "nemo_log.txt"},
-                        {{"import", "mllog"}, "mllog.txt"},
-                        {{"import", "b-caffe-log", "--name", "x"}, "b_caffe.log"},
-                        {{"import", "osu-log", "--name", "x", "--ranks", "4"}, "osu_allreduce.log"},
-                        {{"import", "--name", "x"}, "nccl_tests.log"},
-                        {{"import", "perftest-log", "--name", "x"}, "perftest_write_bw.log"},
-                        {{"import", "layers-csv", "--name", "x"}, "layers.csv"},
-                        {{"fit", "--ranks", "4", "--format", "json"}, "osu_allreduce.log"}}) {
+  for (const Row& row : std::vector<Row>{
+           {{"import", "training-log", "--format", "json"}, "nemo_log.txt"},
+           {{"import", "--format", "json"}, "nemo_log.txt"},
+           {{"import", "mllog", "--format", "json"}, "mllog.txt"},
+           {{"import", "b-caffe-log", "--name", "x"}, "b_caffe.log"},
+           {{"import", "osu-log", "--name", "x", "--ranks", "4"}, "osu_allreduce.log"},
+           {{"import", "--name", "x"}, "nccl_tests.log"},
+           {{"import", "perftest-log", "--name", "x"}, "perftest_write_bw.log"},
+           {{"import", "layers-csv", "--name", "x"}, "layers.csv"},
+           {{"fit", "--name", "x", "--ranks", "4", "--format", "json"}, "osu_allreduce.log"}}) {
     const std::string plain = in_repository(shipped_log(row.file));
     const std::string expected = answer_of(row.words, plain);
     for (const bool is_big : {false, true}) {

@@ -77,11 +77,11 @@ class Joining {
     std::vector<MeasuredPoint>& points = joined_[place].points;
     points.insert(points.end(), series.points.begin(), series.points.end());
   }
-  std::vector<Series> joined(Measurement& measurement) {
+  std::vector<Series> joined() const { return joined_; }
+  void tell(Measurement& measurement) const {
     for (const auto& [place, count] : tables_)
       note_once(measurement, std::to_string(count + 1) + " tables of " + kind_of(joined_[place]) +
                                  " are taken as repetitions, whose median counts");
-    return std::move(joined_);
   }
 
  private:
@@ -186,7 +186,7 @@ void tidy(Measurement& measurement, const std::string& file) {
       throw InputError(file, "\"" + text + "\" " + problem);
   Joining joining;
   for (Series& series : measurement.series) joining.add(std::move(series));
-  std::vector<Series> merged = joining.joined(measurement);
+  std::vector<Series> merged = joining.joined();
   std::vector<std::string> differing;
   for (Series& series : merged) settle(series, differing);
   if (!differing.empty())
@@ -195,6 +195,7 @@ void tidy(Measurement& measurement, const std::string& file) {
                                      ? ", and so it is of " + std::to_string(differing.size() - 1) +
                                            " more whose runs differ by a factor above 2"
                                      : ""));
+  joining.tell(measurement);
   std::erase_if(merged, [](const Series& series) { return series.points.empty(); });
   measurement.series = std::move(merged);
   if (measurement.name.empty())
