@@ -76,11 +76,11 @@ struct BothWays {
   double closed_s = 0;
   double flow_s = 0;
 };
-BothWays both_ways(const char* text, int cards, const AlgorithmChoice& algorithms) {
+BothWays both_ways(const char* text, int cards, const AlgorithmChoice& algorithms, int nodes = 4) {
   Transformer model = small_model();
   model.layers = 8;
   const Layout layout = parse_layout(text, "");
-  const Cluster cluster = boxes_with_cards(4, cards);
+  const Cluster cluster = boxes_with_cards(nodes, cards);
   GroupTimes groups(cluster, layout.gpus(), algorithms);
   const Gpu gpu = undisturbed("h100");
   const TrainingStep step{model, layout, 128, gpu, Precision::bf16};
@@ -98,6 +98,24 @@ TEST_CASE("unaligned groups: exchanges between replicas, as on wires") {
       const BothWays step = both_ways(text, cards, {});
       CHECK(step.closed_s == doctest::Approx(step.flow_s).epsilon(0.1));
     }
+}
+
+// Seven replicas on nodes of eight: the first and the last stage are each in one node, and those
+// between them have a card that three or four of theirs share with those of another stage.
+TEST_CASE("unaligned groups: each stage has its own way to its replicas") {
+  const Cluster cluster = boxes_with_cards(7, 1);
+  const RankGroup all{.stride = 1, .size = 7};
+  const auto of_stage = [&](int64_t stage) { return RankGroup{1, 7, 7 * stage, 7, true}; };
+  GroupTimes groups(cluster, 56);
+  const double inside_s = 6 * 1e9 / 400e9;
+  const double across_s = 6 * 2 * 1e9 / 50e9;
+  CHECK(groups.all_gather_s(all, 7e9) == doctest::Approx(across_s).epsilon(1e-3));
+  for (const int64_t stage : {0, 7})
+    CHECK(groups.all_gather_s(of_stage(stage), 7e9) == doctest::Approx(inside_s).epsilon(1e-3));
+  for (const int64_t stage : {1, 2, 3, 4, 5, 6})
+    CHECK(groups.all_gather_s(of_stage(stage), 7e9) == doctest::Approx(across_s).epsilon(1e-3));
+  const BothWays step = both_ways("pp8 dp7 ga8 zero1 overlap=off", 1, {}, 7);
+  CHECK(step.closed_s == doctest::Approx(step.flow_s).epsilon(0.1));
 }
 
 // Of trees the blocks of two groups wait for each other at a card.

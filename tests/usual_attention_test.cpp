@@ -46,7 +46,7 @@ TEST_CASE("sgdsim layout: a search on V100s writes scores, and says so") {
 }
 
 TEST_CASE("sgdsim layout: a layout on V100s that says nothing writes scores") {
-  const std::string words = "tp8 pp2 ga16 zero1 sp";
+  const std::string words = "tp8 pp2 ga16 zero1 sp recompute=full";
   const Told usual = asked({"--layout", words});
   const Told unfused = asked({"--layout", words + " attention=unfused"});
   const Told flash = asked({"--layout", words + " attention=flash"});

@@ -59,7 +59,8 @@ std::vector<int64_t> GroupTimes::members_by_node(const RankGroup& group, int64_t
 
 GroupTimes::Edges GroupTimes::find_edges(const RankGroup& group, const Network& network) const {
   const int64_t per_node = cluster_->workers_per_node;
-  const std::vector<double> loads = loads_of(group, network);
+  const RankGroup all{group.stride, group.size};
+  const std::vector<double> loads = loads_of(group.among_others ? all : group, network);
   Edges edges;
   edges.per_node = edges.most_per_node = group.size;
   const auto grow = [](double& most, double one) { most = std::max(most, one); };

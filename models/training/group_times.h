@@ -49,6 +49,8 @@ struct RankGroup {
   // blocks of stride x size.
   int64_t from = 0;
   int64_t count = 0;
+  // Others of the kind, in all blocks, work at the same time as those of `count` ranks.
+  bool among_others = false;
   auto operator<=>(const RankGroup&) const = default;
 };
 
@@ -203,12 +205,13 @@ class GroupTimes {
 // Of the whole groups of that kind, the first members.
 template <class F>
 void GroupTimes::for_each_group(const RankGroup& group, const F& f) const {
-  if (group.count > 0) {
+  if (group.count > 0 && !group.among_others) {
     for (int64_t first = group.from; first < group.from + group.count; ++first) f(first);
     return;
   }
   const int64_t ranks = group.stride * group.size;
-  for (int64_t begin = 0; begin < gpus_; begin += ranks)
+  const int64_t end = group.among_others ? group.from + group.count : gpus_;
+  for (int64_t begin = group.from; begin < end; begin += ranks)
     for (int64_t first = begin; first < begin + group.stride; ++first)
       if (first + (group.size - 1) * group.stride < gpus_) f(first);
 }

@@ -374,7 +374,7 @@ HybridStep hybrid_step(const TrainingStep& step, GroupTimes& groups) {
     PricedStage stage = priced_rank(step, costs, number, own);
     const RankParameters parameters = rank_parameters(step.model, layout, number);
     const StageExchange exchange =
-        costs.exchange_of(parameters, exchanged_layers(step.model, layout, number, held));
+        costs.exchange_of(parameters, exchanged_layers(step.model, layout, number, held), number);
     const PassesOfRank passes = passes_of(stage, both);
     stage.longer = longer_passes(layout, exchange, passes);
     stage.alone = stage.passes = passes.alone;

@@ -152,7 +152,7 @@ PipelineWork pipeline_work(const TrainingStep& step, GroupTimes& groups) {
     const RankParameters parameters = rank_parameters(step.model, layout, rank);
     const int64_t layers =
         exchanged_layers(step.model, layout, rank, layers_of_stage(step.model, layout, rank));
-    const StageExchange exchange = costs.exchange_of(parameters, layers);
+    const StageExchange exchange = costs.exchange_of(parameters, layers, rank);
     const double chunks = real(chunks_of_rank(layout));
     const int64_t pieces = pieces_of_chunk(layout, exchange);
     work.exchanges.push_back({pieces, of_seconds(exchange.reduce_s / (chunks * real(pieces))),

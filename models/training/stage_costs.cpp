@@ -165,9 +165,21 @@ StageExchange StageCosts::exchange_of(const Replicas& replicas, int64_t layers) 
   return exchange;
 }
 
-StageExchange StageCosts::exchange_of(const RankParameters& parameters, int64_t layers) {
+// Where stages do not begin with nodes, what lies within a node and what across differs from rank
+// to rank; else all are alike.
+RankGroup StageCosts::at_rank(const RankGroup& group, int64_t rank) const {
+  const int64_t of_rank = step_.layout.gpus() / step_.layout.pipeline;
+  const int64_t of_node = groups_.per_node();
+  if (step_.layout.pipeline == 1 || of_rank % of_node == 0 || of_node % of_rank == 0) return group;
+  return {group.stride, group.size, rank * of_rank, of_rank, true};
+}
+
+StageExchange StageCosts::exchange_of(const RankParameters& parameters, int64_t layers,
+                                      int64_t rank) {
   StageExchange all;
-  for (const Replicas& replicas : replicas_of(step_.layout, parameters)) {
+  for (Replicas& replicas : replicas_of(step_.layout, parameters)) {
+    replicas.group = at_rank(replicas.group, rank);
+    replicas.copies = at_rank(replicas.copies, rank);
     const StageExchange one = exchange_of(replicas, layers);
     all.reduce_s += one.reduce_s;
     all.gather_s += one.gather_s;

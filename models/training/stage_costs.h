@@ -56,7 +56,8 @@ class StageCosts {
   // Everything that a rank of the pipeline computes and exchanges inside of its passes.
   PassTimes times_of_rank(int64_t rank) const;
 
-  StageExchange exchange_of(const RankParameters& parameters, int64_t layers);
+  // Of a rank of the pipeline; its replicas may lie in other nodes than those of others do.
+  StageExchange exchange_of(const RankParameters& parameters, int64_t layers, int64_t rank);
   // With dualpipe every stage is held twice; the copies agree after the replicas have.
   double copies_s(const RankParameters& parameters, int64_t rank);
   // With offload=optimizer also what gradients need to the host, and weights back.
@@ -71,6 +72,7 @@ class StageCosts {
 
  private:
   StageExchange exchange_of(const Replicas& replicas, int64_t layers);
+  RankGroup at_rank(const RankGroup& group, int64_t rank) const;
   double host_optimizer_s(double own, int64_t stage) const;
   void add_waits(LayerKind kind);
 

@@ -20,7 +20,7 @@ StagePlan StagePlans::stage(int64_t number) {
   plan.replicas = replicas_of(layout, parameters);
   const int64_t layers =
       exchanged_layers(step_.model, layout, number, layers_of_stage(step_.model, layout, number));
-  plan.pieces = pieces_of_chunk(layout, costs_.exchange_of(parameters, layers));
+  plan.pieces = pieces_of_chunk(layout, costs_.exchange_of(parameters, layers, number));
   plan.tied_B = costs_.tied_B();
   if (layout.schedule == PipelineSchedule::dualpipe)
     for (const Replicas& replicas : plan.replicas)
