@@ -70,8 +70,9 @@ TEST_CASE("first answers: collective simulates what stands for NCCL's choice") {
           with({"collective", "-c", row.cluster, "-n", size, "--format", "json"}, more));
     };
     const Json priced = asked(row.size, {"-a", "nccl"});
-    double latency_us = 0;
-    for (const Json& pair : asked("1 B", {"-a", "nccl"})["candidates"])
+    double latency_us = 0;  // of the pair that is chosen for the row's size
+    const Json of_a_byte = asked("1 B", {"-a", "nccl"});
+    for (const Json& pair : of_a_byte["candidates"])
       if (pair["algorithm"] == priced["nccl_choice"]) latency_us = pair["time_us"];
     const std::string a_byte_each = std::to_string(priced["ranks"].get<int>()) + " B";
     Words alone = {"-a", row.algorithm, "--fidelity", "message"};
@@ -89,7 +90,7 @@ TEST_CASE("first answers: collective simulates what stands for NCCL's choice") {
       if (*row.option != '\0') own_words = with(own_words, {"--option", row.option});
       const Json own = json_of_run(own_words);
       CHECK(nccl["time_ps"].get<int64_t>() - own["time_ps"].get<int64_t>() ==
-            doctest::Approx(1e6 * launch_us).epsilon(1e-6));
+            doctest::Approx(1e6 * launch_us).epsilon(1e-5));  // a byte
       CHECK(nccl["messages"] == own["messages"]);
       CHECK(nccl["warnings"].dump().find("NCCL's model is a formula") != std::string::npos);
     }

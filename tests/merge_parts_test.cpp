@@ -21,7 +21,7 @@ const std::vector<std::string> six_points = {"sweep",
 Ran swept_with(const std::vector<std::string>& more) {
   std::vector<std::string> words = six_points;
   words.insert(words.end(), more.begin(), more.end());
-  return call_sgdsim(words);
+  return run_sgdsim(words);
 }
 
 void put(const std::string& file, const std::string& text) {

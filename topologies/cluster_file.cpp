@@ -191,9 +191,8 @@ ClusterFile read_cluster(const Value& value) {
   fields.done();
   std::vector<std::function<Graph()>> bands = add_bands(value, shape, wiring.network);
   wiring.network.set_start(start);
-  // Else one link of a GPU leads to its node and to others.
-  if (value.json().contains("pcie") || shape.name == "explicit")
-    wiring.network.set_inner_links(wiring.gpus_per_node);
+  const bool has_two_links = value.json().contains("pcie") || shape.name == "explicit";
+  wiring.network.set_inner_links({wiring.gpus_per_node, !has_two_links});
   if (sends_over_tcp(kind) || given.acknowledgements)
     wiring.network.acknowledge(given.acknowledgements.value_or(usual_acknowledged),
                                wiring.gpus_per_node);

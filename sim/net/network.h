@@ -225,9 +225,14 @@ class Network {
   // Over TCP (PairCost::acknowledged), but for workers of one node, of so many.
   void acknowledge(double share, int workers_per_node);
 
-  // Workers of so many consecutive ones reach each other by other links than the rest; 1: nobody.
-  void set_inner_links(int node) { inner_links_ = node; }
-  int inner_links() const { return inner_links_; }
+  // The links by which workers of a node, so many consecutive ones, reach each other. `lead_out`:
+  // messages to other nodes take them, too.
+  struct InnerLinks {
+    int node = 1;  // there are none
+    bool lead_out = false;
+  };
+  void set_inner_links(const InnerLinks& links) { inner_links_ = links; }
+  const InnerLinks& inner_links() const { return inner_links_; }
 
   // What a collective costs every worker once, before its first message.
   void set_start(Duration start) { start_ = start; }
@@ -266,7 +271,7 @@ class Network {
   Crowding crowding_;
   std::shared_ptr<const std::vector<SizeBand>> bands_;
   Duration start_;
-  int inner_links_ = 1;
+  InnerLinks inner_links_;
 };
 
 struct SizeBand {

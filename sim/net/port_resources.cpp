@@ -5,7 +5,7 @@ namespace sgdsim {
 
 PortResources::PortResources(const Network& network)
     : network_(network),
-      node_(network.inner_links()),
+      node_(network.inner_links().node),
       outer_(2 * static_cast<std::size_t>(network.workers())) {
   for (const SharedWays& shared : network.shared_ways())
     outer_ += 2 * shared.count(network.workers());
@@ -14,6 +14,12 @@ PortResources::PortResources(const Network& network)
 std::vector<double> PortResources::capacities() const {
   const std::size_t inner = node_ > 1 ? 2 * static_cast<std::size_t>(network_.workers()) : 0;
   return std::vector<double>(outer_ + inner, 1.0);
+}
+
+// What a byte takes to another worker of its node.
+PerByte PortResources::inner_rate(int worker) const {
+  const int other = worker % node_ > 0 ? worker - 1 : worker + 1;
+  return other < network_.workers() ? network_.between(other, worker).per_byte : PerByte();
 }
 
 bool PortResources::find(const Parcel& parcel, Part part, std::vector<ResourceUse>& uses) {
@@ -28,6 +34,12 @@ bool PortResources::find(const Parcel& parcel, Part part, std::vector<ResourceUs
   if (leaves) add(first + 2 * static_cast<std::size_t>(parcel.from), per_byte(parcel.leg.out_busy));
   if (enters)
     add(first + 2 * static_cast<std::size_t>(parcel.to) + 1, per_byte(parcel.leg.in_busy));
+  if (node_ > 1 && !stays && network_.inner_links().lead_out) {
+    if (leaves)
+      add(outer_ + 2 * static_cast<std::size_t>(parcel.from), inner_rate(parcel.from).ps());
+    if (enters)
+      add(outer_ + 2 * static_cast<std::size_t>(parcel.to) + 1, inner_rate(parcel.to).ps());
+  }
   std::size_t base = 2 * static_cast<std::size_t>(network_.workers());
   for (const SharedWays& shared : network_.shared_ways()) {
     if (shared.carries(parcel.from, parcel.to)) {

@@ -1,6 +1,7 @@
 // The ports of workers as resources that messages share: out and in of every worker, and of every
-// way that several workers share, as the cards of a node and the uplinks of a rack. Where links
-// inside nodes are others than those by which workers leave them, they are ports of their own.
+// way that several workers share, as the cards of a node and the uplinks of a rack. Links
+// inside nodes are ports of their own, which messages to other nodes take, too, where workers have
+// no other link to leave by.
 #pragma once
 
 #include "sim/net/resources.h"
@@ -19,6 +20,8 @@ class PortResources : public Resources {
   bool open(std::span<const uint32_t>, bool) override { return false; }  // ports do not close
 
  private:
+  PerByte inner_rate(int worker) const;
+
   const Network& network_;
   int node_;
   std::size_t outer_;  // ports
