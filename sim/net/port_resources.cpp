@@ -5,7 +5,8 @@ namespace sgdsim {
 
 PortResources::PortResources(const Network& network)
     : network_(network),
-      node_(network.inner_links().node),
+      // Of one node there are no others to leave for.
+      node_(network.inner_links().node < network.workers() ? network.inner_links().node : 1),
       outer_(2 * static_cast<std::size_t>(network.workers())) {
   for (const SharedWays& shared : network.shared_ways())
     outer_ += 2 * shared.count(network.workers());

@@ -327,7 +327,9 @@ std::optional<StandIns> find_one_for_all(std::span<const PlayedProgram> programs
   const bool are_alike =
       std::all_of(first.begin(), first.end(), [&](uint64_t one) { return one == first.front(); }) &&
       std::all_of(programs.begin(), programs.end(), [](const PlayedProgram& one) {
-        return one.network->is_uniform() && goes_in_step(*one.program, *one.network);
+        const int node = one.network->inner_links().node;  // which has ports of its own
+        const bool has_inner = node > 1 && node < one.network->workers();
+        return one.network->is_uniform() && !has_inner && goes_in_step(*one.program, *one.network);
       });
   if (!are_alike) return std::nullopt;
   return one_for_all(first.size(), resources != nullptr);
