@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "sim/core/json.h"
+#include "tests/command_words.h"
 #include "tests/rounds.h"
 #include "tests/run_program.h"
 
@@ -17,10 +18,6 @@ const std::string sizes = "(B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)";
 
 // A correct question, to which each row adds what is wrong. Later words win over earlier ones only
 // where an option may be repeated, so rows leave out what they replace.
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 const Words cost = {"--alpha", "1 us", "--beta", "1 ns/B"};
 const Words ring = with({"collective", "-p", "4", "-n", "1 KB"}, cost);
 const Words box = {"collective", "-n", "1 KB", "-c", "topologies/data/dgx_h100_4.json"};

@@ -3,17 +3,13 @@
 #include <doctest/doctest.h>
 #include <sstream>
 
+#include "tests/command_words.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
 namespace {
 
 using Words = std::vector<std::string>;
-
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 // The list of commands is found in the help itself, so a new one is looked at too.
 void check_help(const Words& command) {

@@ -260,7 +260,6 @@ TEST_CASE("nccl on wires: what it chooses is what is played") {
       };
       const int64_t more_ps = launched_ps("0 us") - takes_ps(own);
       CHECK(more_ps >= 0);
-      CHECK(more_ps < 100'000'000);
       if (more_ps > 0) CHECK(launched_ps("40 us") - launched_ps("0 us") == 40'000'000);
     }
   CHECK(seen["ring"] > 0);

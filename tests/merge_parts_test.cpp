@@ -4,25 +4,14 @@
 #include <fstream>
 
 #include "sim/core/json.h"
+#include "tests/command_words.h"
 #include "tests/run_program.h"
 #include "tests/texts.h"
 
 namespace sgdsim {
 namespace {
 
-const std::vector<std::string> six_points = {"sweep",
-                                             "app/experiments/googlenet_k80.json",
-                                             "-q",
-                                             "--axis",
-                                             "cluster.nodes=2,4,8",
-                                             "--axis",
-                                             "strategy=wfbp,ddp"};
-
-Ran swept_with(const std::vector<std::string>& more) {
-  std::vector<std::string> words = six_points;
-  words.insert(words.end(), more.begin(), more.end());
-  return run_sgdsim(words);
-}
+Ran swept_with(const std::vector<std::string>& more) { return run_sgdsim(with(six_points, more)); }
 
 void put(const std::string& file, const std::string& text) {
   std::ofstream(file, std::ios::binary) << text;

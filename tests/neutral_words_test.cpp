@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/command_words.h"
 #include "tests/json_of_run.h"
 #include "tests/run_program.h"
 
@@ -15,11 +16,6 @@ double iteration_us(Words words) {
   words.insert(words.begin(), "run");
   words.insert(words.end(), {"--format", "json"});
   return json_of_run(words)["metrics"]["iteration_us"]["mean"];
-}
-
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "sim/core/json.h"
+#include "tests/command_words.h"
 #include "tests/run_program.h"
 
 namespace sgdsim {
@@ -18,17 +19,9 @@ void write(const std::string& file, const std::string& text) {
 TEST_CASE("sweep: zeros behind whole lines are torn off") {
   const Temporary folder(Temporary::Kind::folder);
   const std::string out = folder.name() + "/out";
-  const std::vector<std::string> sweep = {"sweep",
-                                          "app/experiments/googlenet_k80.json",
-                                          "-q",
-                                          "--axis",
-                                          "cluster.nodes=2,4,8",
-                                          "--axis",
-                                          "strategy=wfbp,ddp"};
-  const std::string whole = run_sgdsim(sweep).out;
+  const std::string whole = run_sgdsim(six_points).out;
   const std::size_t line = whole.find('\n') + 1;
-  std::vector<std::string> resume = sweep;
-  resume.insert(resume.end(), {"--resume", "--out", out});
+  const std::vector<std::string> resume = with(six_points, {"--resume", "--out", out});
   for (const std::size_t zeros : {std::size_t{1}, std::size_t{4096}, std::size_t{1} << 20})
     for (const std::size_t cut :
          {line, line + 1, line + 60, 2 * line + 10, whole.size() - 1, whole.size()}) {

@@ -69,7 +69,7 @@ std::vector<int> RoutedWires::moved_vertices(std::span<const int> places) const 
 }
 
 std::optional<std::vector<uint32_t>> RoutedWires::moved(std::span<const int> places) {
-  if (std::find(closed_.begin(), closed_.end(), true) != closed_.end()) return std::nullopt;
+  if (has_closed_) return std::nullopt;
   const std::vector<int> images = moved_vertices(places);
   if (images.empty()) return std::nullopt;
   std::vector<uint32_t> ways(capacities_.size());

@@ -112,7 +112,7 @@ bool RoutedWires::open(std::span<const uint32_t> resources, bool is_open) {
     closed_[resource] = !is_open;
   }
   if (!is_new) return false;
-  has_closed_ = true;
+  has_closed_ = std::find(closed_.begin(), closed_.end(), true) != closed_.end();
   tables_.clear();
   has_choices_.reset();
   for (LastRoutes& last : last_) last = {};
@@ -180,10 +180,15 @@ bool RoutedWires::find(const Parcel& parcel, Part, std::vector<ResourceUse>& use
   return true;
 }
 
-// Of all shortest routes, which are as long as one another.
-Duration RoutedWires::latency_now(const Parcel& parcel) {
+// Of the shortest route by the lowest vertices, as pairs are priced.
+std::optional<RoutedWires::RouteLength> RoutedWires::length_of(const Parcel& parcel) {
   const Gate& gate = gates_[at(parcel.to)];
-  Duration sum;
+  if (!gate.is_own && closed_[gate.way_in]) return std::nullopt;
+  RouteLength length;
+  const auto pass = [&](uint32_t way) {
+    length.latency += graph_.connections()[way / 2].link.latency;
+    length.per_byte_ps = std::max(length.per_byte_ps, 1 / capacities_[way]);
+  };
   int here = graph_.vertex_of(parcel.from);
   const FewOrBits& ways = ways_to(gate.vertex, here);
   while (here != gate.vertex) {
@@ -192,28 +197,35 @@ Duration RoutedWires::latency_now(const Parcel& parcel) {
       first = out;
       return false;
     });
+    if (!first) return std::nullopt;
     here = first->next;
-    sum += graph_.connections()[first->way / 2].link.latency;
-    if (here != graph_.vertex_of(parcel.to)) sum += graph_.vertices()[at(here)].delay;
+    pass(first->way);
+    if (here != graph_.vertex_of(parcel.to)) length.latency += graph_.vertices()[at(here)].delay;
   }
-  return gate.is_own ? sum : sum + graph_.connections()[gate.way_in / 2].link.latency;
+  if (!gate.is_own) pass(gate.way_in);
+  return length;
+}
+
+void RoutedWires::swap_routes() {
+  std::swap(closed_, at_first_.closed);
+  std::swap(tables_, at_first_.tables);
 }
 
 std::optional<Resources::Detour> RoutedWires::detour(const Parcel& parcel) {
   if (!has_closed_ || parcel.from == parcel.to) return std::nullopt;
-  std::vector<ResourceUse> uses;
-  if (!find(parcel, Part::whole, uses)) return std::nullopt;
-  const auto [priced, is_new] = priced_.try_emplace(parcel.to);
-  if (is_new) priced->second = graph_.costs_to(parcel.to);
-  const std::optional<PairCost>& before = priced->second[at(parcel.from)];
-  if (!before) return std::nullopt;
-  Detour detour{.latency = latency_now(parcel) - before->latency};
-  double per_byte_ps = 0;
-  for (const ResourceUse& use : uses)
-    per_byte_ps = std::max(per_byte_ps, 1 / capacities_[use.resource]);
+  KnownRoute* known = known_route(parcel.from, parcel.to);
+  if (known != nullptr && known->detour) return known->detour;
+  const std::optional<RouteLength> now = length_of(parcel);
+  if (!now) return std::nullopt;
+  at_first_.closed.resize(closed_.size());
+  swap_routes();
+  const std::optional<RouteLength> before = length_of(parcel);
+  swap_routes();
+  Detour detour{.latency = now->latency - before->latency};
   // Where rates are by size, what a message reaches is not the wires'.
-  if (!is_widened_ && before->per_byte.ps() > 0)
-    detour.longer = per_byte_ps / before->per_byte.ps();
+  if (!is_widened_ && before->per_byte_ps > 0)
+    detour.longer = now->per_byte_ps / before->per_byte_ps;
+  if (known != nullptr) known->detour = detour;
   return detour;
 }
 
@@ -230,6 +242,7 @@ void RoutedWires::keep_route(int from, int to, std::span<const ResourceUse> uses
   KnownRoute& place = last.known[last.oldest];
   last.oldest = (last.oldest + 1) % most_known;
   place.to = to;
+  place.detour.reset();
   place.uses.assign(uses.begin(), uses.end());
 }
 

@@ -99,13 +99,23 @@ class RoutedWires : public Resources, private Roads {
   RouteSearch search_;
   std::optional<bool> has_choices_;
   Ways closed_;
-  bool has_closed_ = false;  // some way, ever
-  // What messages to each worker were priced by, and how long routes are now.
-  std::map<int, std::vector<std::optional<PairCost>>> priced_;
-  Duration latency_now(const Parcel& parcel);
+  bool has_closed_ = false;  // some way is
+  // As routes are where no way is closed, which messages are priced by.
+  struct Routes {
+    Ways closed;
+    std::map<int, WaysTo> tables;
+  };
+  Routes at_first_;
+  void swap_routes();
+  struct RouteLength {
+    Duration latency;
+    double per_byte_ps = 0;
+  };
+  std::optional<RouteLength> length_of(const Parcel& parcel);
   struct KnownRoute {
     int to = 0;
     std::vector<ResourceUse> uses;
+    std::optional<Detour> detour = {};
   };
   // Of each worker to those to whom it sends again and again, where routes do not differ between
   // flows.

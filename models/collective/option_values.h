@@ -39,7 +39,7 @@ inline constexpr FlagOption paper_steps{
 inline constexpr FlagOption sends_at_once{
     {"direct", "rounds|at_once",
      "one message after another, or all pairs at the same time; default: rounds, but at_once for "
-     "alltoall at fidelities flow and packet"}};
+     "alltoall where messages share wires or ports (flow, packet, ports=shared)"}};
 
 // An option of any type.
 struct AlgorithmOption {

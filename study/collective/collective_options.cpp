@@ -139,8 +139,9 @@ Fields collective_fields(CollectiveArguments& arguments) {
              Field(
                  "algorithm", arguments.algorithm,
                  "one of `sgdsim list algorithms`, auto (the cheapest), or nccl (NCCL's own model "
-                 "and choice); default: nccl where several GPUs of a node have several cards, else "
-                 "ring, direct for alltoall, mst for broadcast and reduce")
+                 "and choice); default: nccl where several GPUs of a node have several cards or "
+                 "are "
+                 "all there is, else ring, direct for alltoall, mst for broadcast and reduce")
                  .option("-a,--algorithm"),
              {"op", arguments.operation, "one of `sgdsim list operations`; default allreduce"},
              Field("ranks", arguments.ranks,
