@@ -153,7 +153,7 @@ LayoutStep layout_of(Object& fields) {
     question.space.documents = load_documents(documents->text(), model, question.space.sequence,
                                               question.space.batch, documents->where());
   question.space.memory = question.gpu.memory;
-  question.space.reserve = Bytes(int64_t{2} << 30);
+  question.space.reserve = usual_reserve;
   if (const auto fidelity = fields.find("fidelity")) {
     question.fidelity = fidelity_named(fidelity->text(), fidelity->where());
     if (question.fidelity != Fidelity::message && question.fidelity != Fidelity::closed_form)

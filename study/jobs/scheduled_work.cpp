@@ -228,13 +228,17 @@ WorkOfJob::Parallel WorkOfJob::read_parallel(const Value& value,
   parallel.sequence = given.sequence.value_or(parallel.model.sequence);
   check_sequence(parallel.model, parallel.sequence,
                  given.sequence ? value.child("sequence").where() : value.where());
+  const std::string attention = settle_attention(
+      parallel.gpu, parallel.model, says_attention(text.text()), parallel.layout);
   check_layout(parallel.model, parallel.layout, parallel.sequence, text.where());
   check_memory(parallel.model, parallel.layout, parallel.sequence,
-               given.memory.value_or(parallel.gpu.memory), usual_reserve, text.where());
+               given.memory.value_or(parallel.gpu.memory), usual_reserve, text.where(),
+               parallel.gpu.runs_flash);
   parallel.documents = load_documents(given.documents, parallel.model, parallel.sequence,
                                       parallel.layout.batch(), value.where() + "/documents");
   parallel.algorithms = algorithms_in(given.algorithm);
   parallel.notes = notes_on(parallel.model, parallel.sequence);
+  if (!attention.empty()) parallel.notes.push_back(attention);
   if (!gpu.note.empty()) parallel.notes.push_back(gpu.note);
   if (parallel.layout.gpus() > 1 && parallel.gpu.assumes_interference)
     parallel.notes.push_back(interference_text());
