@@ -4,15 +4,11 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
-#include <stdexcept>
 #include <utility>
 
-namespace sgdsim {
+#include "sim/core/stopper.h"  // Interrupted
 
-// What ends a computation that somebody does not wait for any longer.
-struct Interrupted : std::runtime_error {
-  Interrupted() : std::runtime_error("interrupted") {}
-};
+namespace sgdsim {
 
 struct Watch {
   // Called now and then; what it throws ends the computation.

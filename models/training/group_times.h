@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -215,5 +216,27 @@ void GroupTimes::for_each_group(const RankGroup& group, const F& f) const {
     for (int64_t first = begin; first < begin + group.stride; ++first)
       if (first + (group.size - 1) * group.stride < gpus_) f(first);
 }
+
+// One for each thread, made when it is first asked for.
+class GroupsOfThreads {
+ public:
+  GroupsOfThreads(const Cluster& cluster, int64_t gpus, AlgorithmChoice algorithms, int threads)
+      : cluster_(cluster),
+        gpus_(gpus),
+        algorithms_(std::move(algorithms)),
+        all_(static_cast<std::size_t>(threads)) {}
+  GroupTimes& of(int thread) {
+    std::unique_ptr<GroupTimes>& its = all_[static_cast<std::size_t>(thread)];
+    if (!its) its = std::make_unique<GroupTimes>(cluster_, gpus_, algorithms_);
+    return *its;
+  }
+  int threads() const { return static_cast<int>(all_.size()); }
+
+ private:
+  const Cluster& cluster_;
+  int64_t gpus_;
+  AlgorithmChoice algorithms_;
+  std::vector<std::unique_ptr<GroupTimes>> all_;
+};
 
 }  // namespace sgdsim

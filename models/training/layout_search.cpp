@@ -3,11 +3,14 @@
 #include "models/training/layout_search.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "models/training/link_load.h"
 #include "models/training/memory.h"
 #include "models/training/near_layouts.h"
+#include "sim/core/worked_on.h"
 
 namespace sgdsim {
 namespace {
@@ -90,58 +93,128 @@ void spread_layers(const Transformer& model, Layout& layout) {
   layout.stages.is_spread = !divides && !layout.ends_are_layers;
 }
 
-void for_each_layout(const Transformer& model, const LayoutSpace& space,
-                     const std::function<void(const Layout&)>& f) {
-  if (space.near) return for_each_near(model, space, *space.near, f);
+namespace {
+
+// How many GPUs share a layer, a copy of the model and a sequence; each by itself, so that threads
+// may share them out.
+struct Divided {
+  int64_t tensor = 1;
+  int64_t pipeline = 1;
+  int64_t context = 1;
+};
+
+std::vector<Divided> divisions(const Transformer& model, const LayoutSpace& space) {
+  std::vector<Divided> all;
+  for (const int64_t tensor : divisors_of(space.gpus)) {
+    if (model.heads % tensor != 0) continue;
+    for (const int64_t pipeline : divisors_of(space.gpus / tensor)) {
+      if (pipeline > model.layers + 2) continue;
+      for (const int64_t context : divisors_of(space.gpus / tensor / pipeline))
+        if (space.batch % (space.gpus / tensor / pipeline / context) == 0)
+          all.push_back({tensor, pipeline, context});
+    }
+  }
+  return all;
+}
+
+void for_each_divided(const Transformer& model, const LayoutSpace& space, const Divided& by,
+                      const std::function<void(const Layout&)>& f) {
   Layout layout = space.base;
   if (space.half_gradients) layout.half_gradients = true;
   if (layout.kernels == Kernels::fused) layout.kernels = kernels_of(space.program);
-  for (const int64_t tensor : divisors_of(space.gpus)) {
-    layout.tensor = tensor;
-    if (model.heads % tensor != 0) continue;
-    for (const int64_t pipeline : divisors_of(space.gpus / tensor)) {
-      layout.pipeline = pipeline;
-      if (pipeline > model.layers + 2) continue;
-      for (const int64_t context : divisors_of(space.gpus / tensor / pipeline)) {
-        layout.context = context;
-        layout.replicas = space.gpus / tensor / pipeline / context;
-        if (space.batch % layout.replicas == 0) for_each_inner(model, space, layout, f);
-      }
+  layout.tensor = by.tensor;
+  layout.pipeline = by.pipeline;
+  layout.context = by.context;
+  layout.replicas = space.gpus / by.tensor / by.pipeline / by.context;
+  for_each_inner(model, space, layout, f);
+}
+
+// What a part of the space holds; parts are added up in order.
+class PartOfSearch {
+ public:
+  PartOfSearch(const Transformer& model, const Gpu& gpu, Precision precision,
+               const LayoutSpace& space, GroupTimes& groups, std::function<void()> look)
+      : model_(model),
+        gpu_(gpu),
+        precision_(precision),
+        space_(space),
+        groups_(groups),
+        look_(std::move(look)),
+        room_B_(static_cast<double>(space.memory.count()) -
+                static_cast<double>(space.reserve.count())) {}
+
+  void take(const Layout& layout) {
+    constexpr int64_t between_looks = 1024;
+    if (found_.candidates++ % between_looks == 0 && look_) look_();
+    // Of what fits nowhere, only the smallest is of interest.
+    const double enough_B = found_.smallest_B == 0 ? std::numeric_limits<double>::infinity()
+                                                   : std::max(room_B_, found_.smallest_B);
+    const double memory_B = largest_memory(model_, layout, space_.sequence, enough_B).total_B();
+    if (memory_B > room_B_) return take_smallest(layout, memory_B, found_);
+    try {
+      const HybridStep step = step_on_links({model_, layout, space_.sequence, gpu_, precision_,
+                                             space_.documents.get(), space_.all_sites()},
+                                            groups_);
+      found_.fitting.push_back({layout, step.time, step.mfu, memory_B, step.limit});
+    } catch (const UnfitGroup& unfit) {
+      ++found_.left_out;
+      found_.why_left_out = unfit.what();
     }
   }
+  LayoutSearch found() { return std::move(found_); }
+
+  static void add(LayoutSearch&& part, LayoutSearch& all) {
+    all.candidates += part.candidates;
+    std::move(part.fitting.begin(), part.fitting.end(), std::back_inserter(all.fitting));
+    if (part.smallest_B > 0) take_smallest(part.smallest, part.smallest_B, all);
+    all.left_out += part.left_out;
+    if (part.left_out > 0) all.why_left_out = std::move(part.why_left_out);
+  }
+
+ private:
+  static void take_smallest(const Layout& layout, double memory_B, LayoutSearch& all) {
+    if (all.smallest_B != 0 && memory_B >= all.smallest_B) return;
+    all.smallest = layout;
+    all.smallest_B = memory_B;
+  }
+
+  const Transformer& model_;
+  const Gpu& gpu_;
+  Precision precision_;
+  const LayoutSpace& space_;
+  GroupTimes& groups_;
+  std::function<void()> look_;
+  double room_B_;
+  LayoutSearch found_;
+};
+
+}  // namespace
+
+void for_each_layout(const Transformer& model, const LayoutSpace& space,
+                     const std::function<void(const Layout&)>& f) {
+  if (space.near) return for_each_near(model, space, *space.near, f);
+  for (const Divided& by : divisions(model, space)) for_each_divided(model, space, by, f);
 }
 
 LayoutSearch search_layouts(const Transformer& model, const Gpu& gpu, Precision precision,
                             const Cluster& cluster, const LayoutSpace& space,
                             const AlgorithmChoice& algorithms, const Stopper* stopper) {
-  constexpr int64_t between_looks = 1024;
-  const double room_B =
-      static_cast<double>(space.memory.count()) - static_cast<double>(space.reserve.count());
-  GroupTimes groups(cluster, space.gpus, algorithms);
+  const std::vector<Divided> parts = space.near ? std::vector<Divided>(1) : divisions(model, space);
+  const WorkOn how{.look = [stopper] { look(stopper); }};
+  GroupsOfThreads groups(cluster, space.gpus, algorithms, how.threads);
   LayoutSearch search;
-  for_each_layout(model, space, [&](const Layout& layout) {
-    if (search.candidates++ % between_looks == 0) look(stopper);
-    // Of what fits nowhere, only the smallest is of interest.
-    const double enough_B = search.smallest_B == 0 ? std::numeric_limits<double>::infinity()
-                                                   : std::max(room_B, search.smallest_B);
-    const double memory_B = largest_memory(model, layout, space.sequence, enough_B).total_B();
-    if (memory_B > room_B) {
-      if (search.smallest_B == 0 || memory_B < search.smallest_B) {
-        search.smallest = layout;
-        search.smallest_B = memory_B;
-      }
-      return;
-    }
-    try {
-      const HybridStep step = step_on_links(
-          {model, layout, space.sequence, gpu, precision, space.documents.get(), space.all_sites()},
-          groups);
-      search.fitting.push_back({layout, step.time, step.mfu, memory_B, step.limit});
-    } catch (const UnfitGroup& unfit) {
-      ++search.left_out;
-      search.why_left_out = unfit.what();
-    }
-  });
+  for (LayoutSearch& found : worked_on<LayoutSearch>(
+           parts.size(), how,
+           [&](int thread, std::size_t number, const std::function<void()>&look) {
+             PartOfSearch part(model, gpu, precision, space, groups.of(thread), look);
+             const auto take = [&](const Layout& layout) { part.take(layout); };
+             if (space.near)
+               for_each_near(model, space, *space.near, take);
+             else
+               for_each_divided(model, space, parts[number], take);
+             return part.found();
+           }))
+    PartOfSearch::add(std::move(found), search);
   std::stable_sort(search.fitting.begin(), search.fitting.end(),
                    [](const auto& a, const auto& b) { return a.time < b.time; });
   return search;

@@ -20,6 +20,11 @@
 
 namespace sgdsim {
 
+// The system gives none, or no memory for one.
+struct NoThreads : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 template <class Item, class Result>
 class OrderedWork {
  public:
@@ -47,7 +52,7 @@ class OrderedWork {
     } catch (const std::exception& error) {
       // The system gives no more threads, or no memory for them: those that there are do the work.
       if (threads.empty())
-        throw std::runtime_error(std::string("no thread could be started: ") + error.what());
+        throw NoThreads(std::string("no thread could be started: ") + error.what());
       threads_ = static_cast<int>(threads.size());
     }
     try {

@@ -12,6 +12,11 @@
 
 namespace sgdsim {
 
+// What ends a computation that somebody does not wait for any longer.
+struct Interrupted : std::runtime_error {
+  Interrupted() : std::runtime_error("interrupted") {}
+};
+
 struct SimulationLimits {
   uint64_t events = std::numeric_limits<uint64_t>::max();
   Time end = Time::last();
@@ -29,6 +34,7 @@ class Stopper {
   explicit Stopper(std::function<void()> look, const SimulationLimits& limits = {})
       : look_(std::move(look)), limits_(limits) {}
 
+  const SimulationLimits& limits() const { return limits_; }
   // For another simulation.
   void restart() {
     events_ = next_look_ = 0;
@@ -93,6 +99,9 @@ class Lookout {
 // Where there may be nobody to ask.
 inline void restart(Stopper* stopper) {
   if (stopper != nullptr) stopper->restart();
+}
+inline SimulationLimits limits_of(const Stopper* stopper) {
+  return stopper != nullptr ? stopper->limits() : SimulationLimits();
 }
 inline void look(const Stopper* stopper) {
   if (stopper != nullptr) stopper->look();

@@ -84,6 +84,35 @@ uint32_t Network::class_of(int from, int to) const {
       rule_);
 }
 
+// Of classes that occur among the workers.
+std::optional<Network::LeastRates> Network::least_rates(int node) const {
+  std::optional<PerByte> inside;
+  std::optional<PerByte> outside;
+  const auto take = [&](std::size_t number, bool is_inside) {
+    std::optional<PerByte>& least = is_inside ? inside : outside;
+    const PerByte rate = classes_[number].per_byte;
+    least = least ? std::min(*least, rate) : rate;
+  };
+  if (const auto* groups = std::get_if<NestedGroups>(&rule_)) {
+    int within = 1;  // the group that pairs of the class before are in
+    for (std::size_t number = 0; number <= groups->group_sizes.size(); ++number) {
+      const bool is_last = number == groups->group_sizes.size();
+      const int size = is_last ? workers_ : std::min(workers_, groups->group_sizes[number]);
+      if (size > within) take(number, size <= node);
+      within = std::max(within, size);
+    }
+  } else if (const auto* rails = std::get_if<Rails>(&rule_)) {
+    const std::array<bool, 5> occurs = {
+        rails->gpus > 1, rails->pod > rails->gpus, rails->pod > rails->gpus && rails->gpus > 1,
+        workers_ > rails->pod, workers_ > rails->pod && rails->gpus > 1};
+    for (std::size_t kind = 0; kind < occurs.size(); ++kind)
+      if (occurs[kind]) take(rails->classes[kind], kind == 0 && rails->gpus <= node);
+  } else {
+    return std::nullopt;
+  }
+  return LeastRates{inside.value_or(PerByte()), outside.value_or(PerByte())};
+}
+
 void Network::set_ports(std::vector<Port> ports) {
   assert(ports.empty() || static_cast<int>(ports.size()) == workers_);
   ports_ = std::move(ports);

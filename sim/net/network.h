@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -225,6 +226,15 @@ class Network {
   // Over TCP (PairCost::acknowledged), but for workers of one node, of so many.
   void acknowledge(double share, int workers_per_node);
 
+  // What a byte takes at least between two workers of a node, of so many consecutive ones, and
+  // between two of other nodes: their own links have that rate, and pairs that are slower have
+  // slower ways between them. Nothing where pairs differ by more than groups, as on graphs: then it
+  // is not known what is slow.
+  struct LeastRates {
+    PerByte inside;
+    PerByte outside;
+  };
+  std::optional<LeastRates> least_rates(int node) const;
   // The links by which workers of a node, so many consecutive ones, reach each other. `lead_out`:
   // messages to other nodes take them, too.
   struct InnerLinks {

@@ -21,6 +21,8 @@ class PortResources : public Resources {
 
  private:
   PerByte inner_rate(int worker) const;
+  // What a byte of a message keeps a port busy that takes so long for one, beside slower ways.
+  double per_byte(const Parcel& parcel, Duration busy, PerByte port, bool stays) const;
 
   const Network& network_;
   int node_;

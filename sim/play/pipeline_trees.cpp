@@ -102,7 +102,11 @@ class PipelinePlayer {
     });
     for (std::size_t i = 0; i < by_rank_.size(); ++i) edge(by_rank_[i]).rank = static_cast<int>(i);
     turns_ = turns_of(pipeline, edges_.size());
-    if (jitter.on() || !wires.network().is_uniform()) return;
+    if (jitter.on()) return;
+    if (!wires.network().is_uniform()) {
+      known_legs_.resize(edges_.size());
+      return;
+    }
     for (const TreeFlow& flow : pipeline.flows) {
       std::vector<Leg>& legs = legs_.emplace_back();
       for (const BlockRun& run : flow.blocks)
@@ -112,6 +116,7 @@ class PipelinePlayer {
 
   void play_team(int base) {
     base_ = base;
+    std::fill(known_legs_.begin(), known_legs_.end(), KnownLeg{});
     queue_ = {};
     const auto size = static_cast<std::size_t>(pipeline_.team.size);
     const std::size_t ports = pipeline_.link_duplex ? edges_.size() : size;
@@ -170,7 +175,8 @@ class PipelinePlayer {
                             [&](int e) { return edges_[static_cast<std::size_t>(e)].complete; });
   }
   bool folds(const TreeFlow& flow) const { return pipeline_.reduces && flow.to_root; }
-  Leg leg_of(const Edge& e, int64_t block) const;
+  Leg leg_of(const Edge& e, int64_t block);
+  Leg leg_over(const Edge& e, int64_t block) const;
   void note_there(int f, int v);
   void fetch() const;
   void fetch_for_try(const Edge& edge);
@@ -190,6 +196,12 @@ class PipelinePlayer {
   int base_ = 0;
   std::vector<Edge> edges_;
   std::vector<std::vector<Leg>> legs_;  // of each flow's runs of blocks, where all pairs are alike
+  // Of each edge in the run of blocks that was asked for last, where pairs are not alike.
+  struct KnownLeg {
+    std::size_t run = SIZE_MAX;
+    Leg leg;
+  };
+  std::vector<KnownLeg> known_legs_;
   std::vector<PortTimes> ports_;
   std::vector<Time> fold_free_;
   std::vector<int64_t> there_;
@@ -207,8 +219,16 @@ Time PipelinePlayer::first_start() {
   return first;
 }
 
-Leg PipelinePlayer::leg_of(const Edge& e, int64_t block) const {
+Leg PipelinePlayer::leg_of(const Edge& e, int64_t block) {
   if (!legs_.empty()) return legs_[static_cast<std::size_t>(e.flow)][trees_.run_of(e.flow, block)];
+  if (known_legs_.empty()) return leg_over(e, block);
+  KnownLeg& known = known_legs_[static_cast<std::size_t>(&e - edges_.data())];
+  if (const std::size_t run = trees_.run_of(e.flow, block); run != known.run)
+    known = {run, leg_over(e, block)};
+  return known.leg;
+}
+
+Leg PipelinePlayer::leg_over(const Edge& e, int64_t block) const {
   const int from = pipeline_.team.colleague(base_, e.from);
   const int to = pipeline_.team.colleague(base_, e.to);
   const Leg leg = wires_.leg(from, to, trees_.block_B(e.flow, block), folds(flow_of(e)),

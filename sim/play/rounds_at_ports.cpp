@@ -26,11 +26,26 @@ bool lets_agree(const Network& network) {
 
 constexpr double rate_is_open = -1;
 
+// A worker has one port out and one in, which a message keeps busy for as long as it takes.
+bool has_plain_ports(const Network& network) {
+  const int node = network.inner_links().node;
+  if (!network.shared_ways().empty() || (node > 1 && node < network.workers())) return false;
+  const auto is_plain = [](const Network& band) {
+    const auto least = band.least_rates(1);
+    return !least ||
+           std::all_of(band.classes().begin(), band.classes().end(),
+                       [&](const PairCost& cost) { return cost.per_byte == least->outside; });
+  };
+  return is_plain(network) &&
+         std::all_of(network.bands().begin(), network.bands().end(),
+                     [&](const SizeBand& band) { return is_plain(band.network); });
+}
+
 }  // namespace
 
 RoundsAtPorts::RoundsAtPorts(const ActorClock& clock, const Program& program, const RingPlay& how)
     : clock_(clock), how_(how), wires_(how.network, how.alpha) {
-  is_fit_ = how.network.shared_ways().empty() && !lets_agree(how.network) && find_rounds(program);
+  is_fit_ = has_plain_ports(how.network) && !lets_agree(how.network) && find_rounds(program);
 }
 
 bool RoundsAtPorts::find_rounds(const Program& program) {

@@ -8,6 +8,7 @@
 #include "models/step/asynchronous_workers.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "sim/core/worked_on.h"
 #include "study/advise/measured_errors.h"
 #include "study/advise/own_change.h"
 #include "study/learn/lessons.h"
@@ -22,7 +23,7 @@
 namespace sgdsim {
 namespace {
 
-constexpr std::size_t most_of_played = 4;
+constexpr std::size_t most_pairs = 8;      // that are simulated message by message
 constexpr int most_workers_on_wires = 64;  // a ring among more takes longer than the advice
 
 class Adviser {
@@ -59,12 +60,12 @@ class Adviser {
       list.changes.push_back(with_kinds(own, advice_.base, experiment, known));
     if (question_.tell) question_.tell(list.changes.size(), seconds_);
     add_as_it_is();
-    for (const Change& change : list.changes) {
-      std::string why_not;
-      if (auto line = play(change, why_not))
-        advice_.lines.push_back(std::move(*line));
+    advice_.tried += static_cast<int>(list.changes.size());
+    for (Played& played : play_all(list.changes)) {
+      if (played.line)
+        advice_.lines.push_back(std::move(*played.line));
       else
-        advice_.left_out.emplace_back(change.name, why_not);
+        advice_.left_out.emplace_back(played.name, played.why_not);
     }
     name_bounds();
     add_best_of_two();
@@ -132,16 +133,29 @@ class Adviser {
     advice_.lines.push_back(std::move(line));
   }
 
-  std::optional<AdviceLine> play(const Change& change, std::string& why_not) {
-    look(question_.stopper);
-    ++advice_.tried;
+  struct Played {
+    std::string name;
+    std::optional<AdviceLine> line = {};
+    std::string why_not = {};
+  };
+  std::vector<Played> play_all(const std::vector<Change>& changes) {
+    return worked_on<Played>(changes.size(), {.look = [this] { look(question_.stopper); }},
+                             [&](int, std::size_t number, const std::function<void()>& its_look) {
+                               Stopper stopper(its_look);
+                               return play(changes[number], stopper);
+                             });
+  }
+
+  Played play(const Change& change, Stopper& stopper) const {
+    stopper.look();
+    Played played{change.name};
     try {
       const Experiment experiment = read_experiment(with_settings(advice_.base, change.settings));
       StepQuestion step = experiment.question();
-      step.stopper = question_.stopper;
+      step.stopper = &stopper;
       const StepResult result = simulate_step(step);
-      why_not = beyond_record(result);
-      if (!why_not.empty()) return std::nullopt;
+      played.why_not = beyond_record(result);
+      if (!played.why_not.empty()) return played;
       AdviceLine line;
       line.change = change;
       line.iteration_ps = metrics_of(experiment, result).mean_ps;
@@ -151,11 +165,11 @@ class Adviser {
       line.warnings = warnings_of(experiment, result);
       line.workers = experiment.cluster.network.workers();
       set_interval(line);
-      return line;
+      played.line = std::move(line);
     } catch (const InputError& error) {
-      why_not = error.what();
-      return std::nullopt;
+      played.why_not = error.what();
     }
+    return played;
   }
 
   // Whether its formula takes all links for the slowest.
@@ -193,7 +207,7 @@ class Adviser {
     return !line.change.kinds.empty() && !line.change.is_own;
   }
 
-  // Changes of one sort, best first. Where messages are played, a handful of each has to do.
+  // Changes of one sort, best first.
   std::vector<Change> best_of(bool (*is)(const Change&)) const {
     std::vector<const AdviceLine*> found;
     for (const AdviceLine& line : advice_.lines)
@@ -201,11 +215,42 @@ class Adviser {
     std::stable_sort(found.begin(), found.end(), [](const AdviceLine* a, const AdviceLine* b) {
       return a->factor > b->factor;
     });
-    if (advice_.experiment.fidelity != Fidelity::closed_form)
-      found.resize(std::min(found.size(), most_of_played));
     std::vector<Change> changes;
     for (const AdviceLine* line : found) changes.push_back(line->change);
     return changes;
+  }
+
+  // Strategies with algorithms. Where messages are simulated a handful of them has to do: those
+  // that are best by formulas, and, where there are none for this experiment, those of the best.
+  std::vector<Change> pairs() {
+    const std::vector<Change> strategies = best_of([](const Change& change) {
+      return change.kinds.front() == ChangeKind::strategy ||
+             change.kinds.front() == ChangeKind::buckets;
+    });
+    const std::vector<Change> algorithms =
+        best_of([](const Change& change) { return change.kinds.front() == ChangeKind::algorithm; });
+    std::vector<Change> pairs;
+    for (const Change& first : strategies)
+      for (const Change& second : algorithms) pairs.push_back(both(first, second));
+    if (advice_.experiment.fidelity == Fidelity::closed_form) return pairs;
+    return best_by_formulas(pairs, algorithms.size());
+  }
+
+  std::vector<Change> best_by_formulas(const std::vector<Change>& pairs, std::size_t algorithms) {
+    std::vector<Change> by_formulas = pairs;
+    for (Change& pair : by_formulas) pair.settings.emplace_back("fidelity=closed_form");
+    std::vector<std::pair<double, std::size_t>> order;  // the least first
+    const std::vector<Played> played = play_all(by_formulas);
+    for (std::size_t i = 0; i < played.size(); ++i)
+      if (played[i].line) order.emplace_back(-played[i].line->factor, i);
+    if (order.empty())
+      for (std::size_t i = 0; i < pairs.size(); ++i)
+        order.emplace_back(static_cast<double>(i / algorithms + i % algorithms), i);
+    std::stable_sort(order.begin(), order.end());
+    order.resize(std::min(order.size(), most_pairs));
+    std::vector<Change> best;
+    for (const auto& [place, number] : order) best.push_back(pairs[number]);
+    return best;
   }
 
   // The best merging is planned by formulas: where messages take something else, a strategy that is
@@ -225,26 +270,20 @@ class Adviser {
 
   // The best of strategies with algorithms, if it is better than either.
   void add_best_of_two() {
-    const std::vector<Change> strategies = best_of([](const Change& change) {
-      return change.kinds.front() == ChangeKind::strategy ||
-             change.kinds.front() == ChangeKind::buckets;
-    });
-    const std::vector<Change> algorithms =
-        best_of([](const Change& change) { return change.kinds.front() == ChangeKind::algorithm; });
     double best = 1;
     for (const AdviceLine& line : advice_.lines)
       if (is_known(line) && !line.change.is_bound &&
           line.change.kinds.front() <= ChangeKind::algorithm)
         best = std::max(best, line.factor);
     std::optional<AdviceLine> found;
-    std::string why_not;
-    for (const Change& first : strategies)
-      for (const Change& second : algorithms) {
-        auto line = play(both(first, second), why_not);
-        if (!line || line->factor <= best || is_tie(line->factor, best)) continue;
-        best = line->factor;
-        found = std::move(line);
-      }
+    const std::vector<Change> changes = pairs();
+    advice_.tried += static_cast<int>(changes.size());
+    for (Played& played : play_all(changes)) {
+      if (!played.line || played.line->factor <= best || is_tie(played.line->factor, best))
+        continue;
+      best = played.line->factor;
+      found = std::move(played.line);
+    }
     if (found) advice_.lines.push_back(std::move(*found));
   }
 

@@ -3,7 +3,6 @@
 #include "study/jobs/job_trials.h"
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,9 +11,8 @@
 
 #include "sim/core/error.h"
 #include "sim/core/number_list.h"
-#include "sim/core/parallel.h"
+#include "sim/core/worked_on.h"
 #include "study/jobs/free_workers.h"
-#include "study/sweep/sweep_options.h"
 
 namespace sgdsim {
 namespace {
@@ -56,42 +54,13 @@ class ReadJobs {
   PlayedJobs played_;
 };
 
-// f(thread, number, look) of all numbers below `count`, on all cores. Only the thread that asked
-// calls `watch`; what that throws ends the others, too, by `look`.
-template <class Result, class F>
-std::vector<Result> worked_on(std::size_t count, int threads, const Watch& watch, const F& f) {
-  std::vector<Result> results;
-  results.reserve(count);
-  std::size_t next = 0;
-  std::atomic<bool> has_ended = false;
-  const std::function<void()> look = [&] {
-    if (has_ended) throw Interrupted();
-  };
-  OrderedWork<std::size_t, Result> work(
-      {.next = [&]() -> std::optional<std::size_t> {
-         return next < count ? std::optional(next++) : std::nullopt;
-       },
-       .work = [&](int thread, const std::size_t& number) { return f(thread, number, look); },
-       .take =
-           [&](std::vector<Result>&& ready) {
-             try {
-               watch();
-             } catch (...) {
-               has_ended = true;
-               throw;
-             }
-             for (Result& result : ready) results.push_back(std::move(result));
-             if (watch.reached && !ready.empty())
-               watch.reached(static_cast<int64_t>(results.size()), static_cast<int64_t>(count));
-             return true;
-           }},
-      threads, std::chrono::milliseconds(100));
-  work.run();
-  return results;
-}
-
-int threads_for(std::size_t items) {
-  return static_cast<int>(std::min(items, static_cast<std::size_t>(threads_of(""))));
+WorkOn on_all_cores(std::size_t count, const Watch& watch) {
+  WorkOn how{.look = watch.look};
+  if (watch.reached)
+    how.reached = [count, &watch](std::size_t done) {
+      watch.reached(static_cast<int64_t>(done), static_cast<int64_t>(count));
+    };
+  return how;
 }
 
 // ---- placements
@@ -261,14 +230,14 @@ PairSlowdowns slowdowns_in_pairs(const JobTrials& trials, const std::vector<Dura
   std::vector<std::vector<std::size_t>> pairs;
   for (std::size_t one = 0; one < alone.size(); ++one)
     for (std::size_t other = one + 1; other < alone.size(); ++other) pairs.push_back({one, other});
-  const int threads = threads_for(pairs.size());
-  std::vector<std::unique_ptr<ReadJobs>> jobs(static_cast<std::size_t>(threads));
+  const WorkOn how = on_all_cores(pairs.size(), watch);
+  std::vector<std::unique_ptr<ReadJobs>> jobs(static_cast<std::size_t>(how.threads));
   const auto play = [&](int thread, std::size_t number, const std::function<void()>& look) {
     std::unique_ptr<ReadJobs>& its = jobs[static_cast<std::size_t>(thread)];
     if (!its) its = std::make_unique<ReadJobs>(trials.source, trials.limits, look);
     return its->play(pairs[number]);
   };
-  const auto results = worked_on<std::vector<JobResult>>(pairs.size(), threads, watch, play);
+  const auto results = worked_on<std::vector<JobResult>>(pairs.size(), how, play);
   PairSlowdowns slowdowns(alone.size(), std::vector<double>(alone.size(), 1));
   for (std::size_t i = 0; i < pairs.size(); ++i)
     for (const std::size_t place : {0U, 1U}) {
@@ -289,7 +258,7 @@ TriedPlacements try_placements(const JobTrials& trials, int64_t count, const Wat
   drawing.draw(count, watch);
   const std::vector<Trial> drawn = drawing.take();
   const auto results =
-      worked_on<PlayedTrial>(drawn.size(), threads_for(drawn.size()), watch,
+      worked_on<PlayedTrial>(drawn.size(), on_all_cores(drawn.size(), watch),
                              [&](int, std::size_t number, const std::function<void()>& look) {
                                return play(trials, drawn[number], base, look);
                              });

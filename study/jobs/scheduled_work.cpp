@@ -228,8 +228,8 @@ WorkOfJob::Parallel WorkOfJob::read_parallel(const Value& value,
   parallel.sequence = given.sequence.value_or(parallel.model.sequence);
   check_sequence(parallel.model, parallel.sequence,
                  given.sequence ? value.child("sequence").where() : value.where());
-  const std::string attention = settle_attention(
-      parallel.gpu, parallel.model, says_attention(text.text()), parallel.layout);
+  const std::string attention =
+      settle_attention(parallel.gpu, parallel.model, says_attention(text.text()), parallel.layout);
   check_layout(parallel.model, parallel.layout, parallel.sequence, text.where());
   check_memory(parallel.model, parallel.layout, parallel.sequence,
                given.memory.value_or(parallel.gpu.memory), usual_reserve, text.where(),

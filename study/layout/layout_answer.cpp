@@ -8,6 +8,7 @@
 #include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
+#include "sim/core/worked_on.h"
 #include "study/layout/layout_breaks.h"
 #include "study/layout/layout_end.h"
 #include "study/layout/layout_files.h"
@@ -28,18 +29,20 @@ void add_sites(const TrainingStep& step, GroupTimes& groups, Played& played) {
 }
 
 LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Layout& layout,
-                   Fidelity fidelity, bool wants_slices) {
+                   Fidelity fidelity, bool wants_slices, Stopper* stopper) {
   const TrainingStep step = question.step_of(layout);
+  LayoutPlay play = question.play;
+  play.stopper = stopper;
   LayoutLine line;
   if (is_on_wires(fidelity)) {
     StepWires wires = question.wires;
     wires.meanwhile = question.traffic.meanwhile();
     wires.wants_slices = wants_slices;
-    line.on_wires = play_on_wires(step, question.cluster.cluster, groups, wires, question.play);
+    line.on_wires = play_on_wires(step, question.cluster.cluster, groups, wires, play);
     add_sites(step, groups, *line.on_wires);
     line.step = line.on_wires->step;
   } else if (fidelity == Fidelity::message) {
-    line.played = play_on_links(step, groups, question.play, wants_slices);
+    line.played = play_on_links(step, groups, play, wants_slices);
     add_sites(step, groups, *line.played);
     line.step = line.played->step;
   } else {
@@ -81,29 +84,68 @@ void rank_by_end(const LayoutQuestion& question, std::vector<T>& list, FoundOf f
 
 const FoundLayout& found_in(const LayoutLine& line) { return line.found; }
 
-// Those that were found by their passes, once more.
-void play_on_wires(const LayoutQuestion& question, GroupTimes& groups, LayoutAnswer& answer) {
+// `work(number, groups, stopper)` of so many layouts, on all cores.
+template <class Result, class Work>
+std::vector<Result> on_all_cores(const LayoutQuestion& question, GroupsOfThreads& groups,
+                                 std::size_t count, const Work& work) {
+  const Stopper* stopper = question.play.stopper;
+  return worked_on<Result>(count,
+                           {.threads = groups.threads(), .look = [stopper] { look(stopper); }},
+                           [&](int thread, std::size_t number, const std::function<void()>& look) {
+                             Stopper its(look, limits_of(stopper));
+                             return work(number, groups.of(thread), its);
+                           });
+}
+
+// A layout on wires, or why it is not simulated.
+struct OnWires {
+  std::optional<LayoutLine> line = {};
+  std::string why_not = {};
+};
+
+OnWires on_wires(const LayoutQuestion& question, const Layout& layout, GroupTimes& groups,
+                 Stopper& stopper) {
+  try {
+    return {.line = line_of(question, groups, layout, question.fidelity, false, &stopper)};
+  } catch (const StuckStep&) {
+    throw;
+  } catch (const InputError& error) {
+    return {.why_not = error.what()};
+  }
+}
+
+// Those that were found by their passes, once more: some at a time, as each may need gigabytes.
+void play_on_wires(const LayoutQuestion& question, GroupsOfThreads& groups, LayoutAnswer& answer) {
+  constexpr std::size_t at_a_time = 4;
   answer.by_passes = answer.played;
+  const std::vector<LayoutLine> found = std::move(answer.best);
   std::vector<LayoutLine> lines;
   double effort = 0;
-  for (const LayoutLine& one : answer.best) {
-    if (effort >= 1) {
-      answer.notes.push_back(
-          "only " + std::to_string(lines.size()) +
-          " layouts were simulated on wires, because these took as many messages "
-          "as are simulated in one search");
-      break;
-    }
-    try {
-      lines.push_back(line_of(question, groups, one.found.layout, question.fidelity, false));
-      effort += lines.back().on_wires->effort;
-    } catch (const StuckStep&) {
-      throw;
-    } catch (const InputError& error) {
-      if (&one == &answer.best.back() && lines.empty()) throw;
-      answer.notes.push_back(to_text(one.found.layout) + " was not simulated: " + error.what());
+  std::size_t tried = 0;
+  std::string why_not;
+  while (tried < found.size() && effort < 1) {
+    const std::size_t first = tried;
+    for (OnWires& one : on_all_cores<OnWires>(
+             question, groups, std::min(at_a_time, found.size() - first),
+             [&](std::size_t number, GroupTimes&its, Stopper&stopper) {
+               return on_wires(question, found[first + number].found.layout, its, stopper);
+             })) {
+      if (effort >= 1) break;
+      const Layout& layout = found[tried++].found.layout;
+      if (one.line) {
+        effort += one.line->on_wires->effort;
+        lines.push_back(std::move(*one.line));
+        continue;
+      }
+      why_not = one.why_not;
+      answer.notes.push_back(to_text(layout) + " was not simulated: " + why_not);
     }
   }
+  if (lines.empty()) throw InputError("", why_not);
+  if (tried < found.size())
+    answer.notes.push_back("only " + std::to_string(lines.size()) +
+                           " layouts were simulated on wires, because these took as many messages "
+                           "as are simulated in one search");
   answer.best = std::move(lines);
   answer.played = static_cast<int64_t>(answer.best.size());
   rank(answer.best, answer.played);
@@ -168,7 +210,7 @@ std::vector<FoundLayout> families_in(const std::vector<FoundLayout>& all) {
 }
 
 // The fastest one of a program that is like published ones; if there is none, the fastest one.
-void add_program(const LayoutQuestion& question, GroupTimes& groups, TrainingProgram program,
+void add_program(const LayoutQuestion& question, GroupsOfThreads& groups, TrainingProgram program,
                  LayoutAnswer& answer) {
   LayoutQuestion of_program = question;
   of_program.space.program = program;
@@ -178,8 +220,8 @@ void add_program(const LayoutQuestion& question, GroupTimes& groups, TrainingPro
     return beyond_published(question.model, one.layout, question.space.sequence).empty();
   });
   if (usual == found.fitting.end()) usual = found.fitting.begin();
-  answer.programs.emplace_back(program,
-                               line_of(question, groups, usual->layout, question.fidelity, false));
+  answer.programs.emplace_back(program, line_of(question, groups.of(0), usual->layout,
+                                                question.fidelity, false, question.play.stopper));
 }
 
 // What is played: the fastest in closed form and, if families are asked for, the best of each.
@@ -195,11 +237,14 @@ std::vector<FoundLayout> to_play(const std::vector<FoundLayout>& fitting,
   return all;
 }
 
-void play_found(const LayoutQuestion& question, GroupTimes& groups,
+void play_found(const LayoutQuestion& question, GroupsOfThreads& groups,
                 const std::vector<FoundLayout>& fitting, std::optional<int64_t> lines,
                 LayoutAnswer& answer) {
-  for (const FoundLayout& one : to_play(fitting, lines))
-    answer.best.push_back(line_of(question, groups, one.layout, Fidelity::message, false));
+  const std::vector<FoundLayout> all = to_play(fitting, lines);
+  answer.best = on_all_cores<LayoutLine>(
+      question, groups, all.size(), [&](std::size_t number, GroupTimes& its, Stopper& stopper) {
+        return line_of(question, its, all[number].layout, Fidelity::message, false, &stopper);
+      });
   answer.played = static_cast<int64_t>(answer.best.size());
   rank(answer.best, answer.played);
   if (have_own_ends(question)) rank_by_end(question, answer.best, found_in);
@@ -262,7 +307,8 @@ LayoutAnswer price_layout(const LayoutQuestion& question, const Layout& layout, 
   check_workers(question.play.workers, layout, "--workers");
   GroupTimes groups(question.cluster.cluster, space.gpus, question.algorithms);
   LayoutAnswer answer{.candidates = 1, .fitting = 1, .is_given = true, .best = {}};
-  answer.best.push_back(line_of(question, groups, layout, question.fidelity, wants_slices));
+  answer.best.push_back(
+      line_of(question, groups, layout, question.fidelity, wants_slices, question.play.stopper));
   answer.played = question.plays() ? 1 : 0;
   note_formulas(question, answer);
   return answer;
@@ -283,7 +329,8 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
   note_given(question, answer);
   if (question.asks_margins)
     answer.margins = margins_of(question, to_play(found.fitting, std::nullopt));
-  GroupTimes groups(question.cluster.cluster, question.space.gpus, question.algorithms);
+  GroupsOfThreads groups(question.cluster.cluster, question.space.gpus, question.algorithms,
+                         all_cores());
   int64_t compared = 0;
   if (question.plays()) {
     play_found(question, groups, found.fitting, lines, answer);
@@ -298,7 +345,8 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
     if (lines) keep_first(found.fitting, *lines);
     const std::vector<FoundLayout> kept = lines ? found.fitting : families_in(found.fitting);
     for (const FoundLayout& one : kept)
-      answer.best.push_back(line_of(question, groups, one.layout, Fidelity::closed_form, false));
+      answer.best.push_back(line_of(question, groups.of(0), one.layout, Fidelity::closed_form,
+                                    false, question.play.stopper));
   }
   if (const std::string why = order_of_ends(question, compared); !why.empty())
     answer.notes.push_back(why);

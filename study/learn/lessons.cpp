@@ -8,7 +8,7 @@
 #include <map>
 
 #include "sim/core/error.h"
-#include "sim/core/parallel.h"
+#include "sim/core/worked_on.h"
 
 namespace sgdsim {
 namespace {
@@ -64,29 +64,11 @@ std::string common_key(const LearnQuestion& question) {
 // One after the other, or at once.
 std::vector<learning::Lesson> learn_plans(const std::vector<const learning::LessonPlan*>& plans,
                                           int most_threads, const std::function<void()>& watch) {
-  std::vector<learning::Lesson> lessons(plans.size());
-  const auto threads = std::min(plans.size(), static_cast<std::size_t>(most_threads));
-  if (threads <= 1) {  // there may be no threads at all, as in a browser
-    for (std::size_t i = 0; i < plans.size(); ++i) lessons[i] = learning::learn(*plans[i], watch);
-    return lessons;
-  }
-  std::size_t next = 0;
-  std::size_t taken = 0;
-  OrderedWork<std::size_t, learning::Lesson> work(
-      {.next = [&]() -> std::optional<std::size_t> {
-         return next < plans.size() ? std::optional(next++) : std::nullopt;
-       },
-       .work = [&](int,
-                   const std::size_t& number) { return learning::learn(*plans[number], watch); },
-       .take =
-           [&](std::vector<learning::Lesson>&& ready) {
-             if (watch) watch();
-             for (learning::Lesson& lesson : ready) lessons[taken++] = std::move(lesson);
-             return true;
-           }},
-      static_cast<int>(threads), std::chrono::milliseconds(20));
-  work.run();
-  return lessons;
+  return worked_on<learning::Lesson>(
+      plans.size(), {.threads = most_threads, .look = watch},
+      [&](int, std::size_t number, const std::function<void()>& look) {
+        return learning::learn(*plans[number], look);
+      });
 }
 
 class Learner {

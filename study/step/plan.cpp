@@ -6,6 +6,7 @@
 
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
+#include "sim/core/worked_on.h"
 #include "sim/net/stuck.h"
 #include "study/shell_word.h"
 #include "study/step/override.h"
@@ -60,10 +61,11 @@ StrategyPlan plan_of(const Experiment& experiment, const Method& method, const s
   return plan;
 }
 
-std::vector<StrategyPlan> plans_of(Experiment experiment, const std::string& with,
-                                   Stopper* stopper) {
+std::vector<StrategyPlan> plans_of(const Experiment& experiment, const std::string& with,
+                                   const Stopper* stopper) {
   std::vector<StrategyPlan> plans;
-  const Strategy own = experiment.strategy;
+  std::vector<Strategy> strategies_of_plans;
+  const Strategy& own = experiment.strategy;
   const std::optional<Synchronization>& synchronization = experiment.synchronization;
   const bool plays_strategy = !synchronization || synchronization->plays_strategy();
   for (const StrategyKind& kind : strategies()) {
@@ -73,19 +75,28 @@ std::vector<StrategyPlan> plans_of(Experiment experiment, const std::string& wit
     // The experiment's own strategy keeps its fields, the others have their defaults.
     const bool is_own = plan.strategy == own.name;
     if (plays_strategy && !with.empty() && synchronization && !is_own) continue;
-    experiment.strategy = is_own ? own : strategy_named(plan.strategy, "");
-    if (!plays_strategy && !experiment.strategy.sends_all_at_once) continue;
+    const Strategy strategy = is_own ? own : strategy_named(plan.strategy, "");
+    if (!plays_strategy && !strategy.sends_all_at_once) continue;
     if (!is_own) plan.settings.push_back("strategy=" + plan.strategy);
     plan.is_bound = kind.is_bound;
     plan.is_own = is_own && with.empty();
-    play(plan, experiment, stopper);
-    if (plan.why_not.empty() && !plays_strategy && with.empty())
-      plan.warnings.push_back(synchronization->name +
-                              " sends everything in one message after the backward pass: "
-                              "strategies do not differ");
     plans.push_back(std::move(plan));
+    strategies_of_plans.push_back(strategy);
   }
-  return plans;
+  return worked_on<StrategyPlan>(
+      plans.size(), {.look = [&] { look(stopper); }},
+      [&](int, std::size_t number, const std::function<void()>& its_look) {
+        StrategyPlan plan = plans[number];
+        Experiment its = experiment;
+        its.strategy = strategies_of_plans[number];
+        Stopper its_stopper(its_look, limits_of(stopper));
+        play(plan, its, &its_stopper);
+        if (plan.why_not.empty() && !plays_strategy && with.empty())
+          plan.warnings.push_back(synchronization->name +
+                                  " sends everything in one message after the backward pass: "
+                                  "strategies do not differ");
+        return plan;
+      });
 }
 
 void sort_plans(std::vector<StrategyPlan>& plans, const Apart& apart) {

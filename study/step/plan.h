@@ -49,8 +49,8 @@ struct StrategyPlan {
 // Every strategy, in the order of the registry. Where iterations are pipelined or workers do not
 // wait for each other, messages are not scheduled within an iteration: under another setting
 // (`with`) the own strategy has to do.
-std::vector<StrategyPlan> plans_of(Experiment experiment, const std::string& with,
-                                   Stopper* stopper);
+std::vector<StrategyPlan> plans_of(const Experiment& experiment, const std::string& with,
+                                   const Stopper* stopper);
 
 // The experiment as it is, under the label of a method.
 StrategyPlan plan_of(const Experiment& experiment, const Method& method, const std::string& with,

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "sim/core/error.h"
+#include "sim/core/worked_on.h"
 #include "study/need/experiment_breaks.h"
 #include "study/step/override.h"
 #include "study/step/result_json.h"
@@ -69,42 +70,60 @@ ResolvedExperiment asked(const RunWords& words) {
   return with_method(resolved_of(words), method_in(words.methods.front()));
 }
 
-// All plans under one more setting: those of every strategy, or of every method.
+// Plans of every strategy, or of every method, as they are and under each setting of --also.
 class Planner {
  public:
-  Planner(const RunWords& words, std::vector<Method> methods, Stopper* stopper)
-      : words_(words),
-        around_(around_in(words)),
-        base_(resolved_of(words)),
-        methods_(std::move(methods)),
-        stopper_(stopper) {}
+  Planner(const RunWords& words, const std::vector<Method>& methods)
+      : words_(words), around_(around_in(words)), base_(resolved_of(words)), methods_(methods) {}
 
-  void add(const std::string& with) {
+  std::vector<StrategyPlan> plans(const Stopper& stopper) const {
+    std::vector<Asked> all = asked("");
+    for (const std::string& with : words_.also) {
+      std::vector<Asked> more = asked(with);
+      std::move(more.begin(), more.end(), std::back_inserter(all));
+    }
+    std::vector<StrategyPlan> plans;
+    for (std::vector<StrategyPlan>&some : worked_on<std::vector<StrategyPlan>>(
+             all.size(), {.look = [&] { stopper.look(); }},
+             [&](int, std::size_t number, const std::function<void()>&look) {
+               Stopper its(look, stopper.limits());
+               return answered(all[number], its);
+             }))
+      std::move(some.begin(), some.end(), std::back_inserter(plans));
+    return plans;
+  }
+
+ private:
+  struct Asked {
+    ResolvedExperiment resolved;
+    std::vector<std::string> settings;  // of the command that gives it
+    std::string with;
+    const Method* method = nullptr;  // null: every strategy
+  };
+
+  std::vector<Asked> asked(const std::string& with) const {
     const std::vector<std::string> also =
         with.empty() ? std::vector<std::string>() : std::vector{with};
     const std::vector<std::string> given = settings_of(words_);
+    std::vector<Asked> all;
     if (methods_.empty())
-      take(with_settings(base_, also), on_top(given, also),
-           [&](const ResolvedExperiment& resolved) {
-             return sgdsim::plans_of(read_experiment(resolved), with, stopper_);
-           });
+      all.push_back({with_settings(base_, also), on_top(given, also), with, nullptr});
     for (const Method& method : methods_)
-      take(with_settings(with_method(base_, method), also),
-           on_top(on_top(given, settings_of(method)), also),
-           [&](const ResolvedExperiment& resolved) {
-             return std::vector{plan_of(read_experiment(resolved), method, with, stopper_)};
-           });
+      all.push_back({with_settings(with_method(base_, method), also),
+                     on_top(on_top(given, settings_of(method)), also), with, &method});
+    return all;
   }
-  std::vector<StrategyPlan> plans() { return std::move(plans_); }
 
- private:
-  template <class Answer>
-  void take(const ResolvedExperiment& resolved, const std::vector<std::string>& settings,
-            const Answer& answer) {
-    std::vector<StrategyPlan> more = answer(resolved);
-    if (around_) move_constants(resolved, *around_, more, answer);
-    name_commands(more, words_.experiment, words_.cluster, settings);
-    std::move(more.begin(), more.end(), std::back_inserter(plans_));
+  std::vector<StrategyPlan> answered(const Asked& one, Stopper& stopper) const {
+    const auto answer = [&](const ResolvedExperiment& resolved) {
+      return one.method == nullptr
+                 ? sgdsim::plans_of(read_experiment(resolved), one.with, &stopper)
+                 : std::vector{plan_of(read_experiment(resolved), *one.method, one.with, &stopper)};
+    };
+    std::vector<StrategyPlan> plans = answer(one.resolved);
+    if (around_) move_constants(one.resolved, *around_, plans, answer);
+    name_commands(plans, words_.experiment, words_.cluster, one.settings);
+    return plans;
   }
 
   static std::optional<double> around_in(const RunWords& words) {
@@ -115,18 +134,13 @@ class Planner {
   const RunWords& words_;
   std::optional<double> around_;  // read before the experiment is looked for
   const ResolvedExperiment base_;
-  std::vector<Method> methods_;
-  Stopper* stopper_;
-  std::vector<StrategyPlan> plans_;
+  const std::vector<Method>& methods_;
 };
 
 std::vector<StrategyPlan> plans_of(const RunWords& words, const std::vector<Method>& methods,
                                    const Watch& watch) {
-  Stopper stopper(watch, limits_of(words.limits));
-  Planner planner(words, methods, &stopper);
-  planner.add("");
-  for (const std::string& with : words.also) planner.add(with);
-  return planner.plans();
+  const Stopper stopper(watch, limits_of(words.limits));
+  return Planner(words, methods).plans(stopper);
 }
 
 // The step with its own strategy, beside what was recorded.

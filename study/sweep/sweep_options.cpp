@@ -1,38 +1,16 @@
 // Threads and shards.
 #include "study/sweep/sweep_options.h"
 
-#include <algorithm>
-#include <sys/resource.h>
-#include <thread>
-
 #include "sim/core/error.h"
+#include "sim/core/worked_on.h"
 #include "study/collective/ranges.h"
 
 namespace sgdsim {
 
-namespace {
-
-// Where the address space is limited (ulimit -v), no more threads than there is room for their
-// stacks and heaps: a thread that runs out of it late cannot even clean up.
-int threads_with_room() {
-  constexpr double first_B = 300e6;           // the program and its first thread
-  constexpr double each_B = 2 * 72 * 0x1p20;  // 8 MiB of stack and 64 MiB of heap, twice to be safe
-  constexpr double most = 4096;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-    return static_cast<int>(most);
-  const double room = (static_cast<double>(limit.rlim_cur) - first_B) / each_B;
-  return static_cast<int>(std::clamp(room, 1., most));
-}
-
-}  // namespace
-
 int threads_of(const std::string& text) {
   constexpr int64_t most_threads = 4096;
-  const auto wanted = text.empty()
-                          ? static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))
-                          : static_cast<int>(parse_whole(text, 1, most_threads, "-j"));
-  return std::min(wanted, threads_with_room());
+  if (text.empty()) return all_cores();
+  return threads_with_room(static_cast<int>(parse_whole(text, 1, most_threads, "-j")));
 }
 
 Shard parse_shard(const std::string& text) {
