@@ -10,22 +10,20 @@
 namespace sgdsim::learning {
 
 template <class Real>
-Steps<Real>::Steps(const Optimizer& optimizer, std::size_t size) : optimizer_(optimizer) {
+Steps<Real>::Steps(const Optimizer& optimizer, std::size_t size, std::size_t parts)
+    : optimizer_(optimizer), powers_(parts) {
   if (optimizer.adam || (optimizer.momentum > 0 && !optimizer.momentum_on_worker))
     first_.resize(size);
   if (optimizer.adam) second_.resize(size);
 }
 
 template <class Real>
-void Steps<Real>::direct(const std::vector<Real>& weights, std::vector<Real>& gradient) {
-  direct(weights, gradient, 0, gradient.size());
-}
-
-template <class Real>
 void Steps<Real>::direct(const std::vector<Real>& weights, std::vector<Real>& gradient,
-                         std::size_t from, std::size_t to) {
+                         std::size_t part) {
   if (first_.empty()) return;
   if (!optimizer_.adam) {
+  const std::size_t from = begin_of_part(part, powers_.size(), first_.size());
+  const std::size_t to = begin_of_part(part + 1, powers_.size(), first_.size());
     const auto momentum = static_cast<Real>(optimizer_.momentum);
     for (std::size_t i = from; i < to; ++i) {
       first_[i] = momentum * first_[i] + gradient[i];
@@ -33,10 +31,9 @@ void Steps<Real>::direct(const std::vector<Real>& weights, std::vector<Real>& gr
     }
     return;
   }
-  if (from == 0) {
-    power_1_ *= optimizer_.beta_1;
-    power_2_ *= optimizer_.beta_2;
-  }
+  Powers& power = powers_[part];
+  power.of_beta_1 *= optimizer_.beta_1;
+  power.of_beta_2 *= optimizer_.beta_2;
   for (std::size_t i = from; i < to; ++i) {
     const auto g = static_cast<double>(gradient[i]);
     const double m =
@@ -45,9 +42,9 @@ void Steps<Real>::direct(const std::vector<Real>& weights, std::vector<Real>& gr
         optimizer_.beta_2 * static_cast<double>(second_[i]) + (1 - optimizer_.beta_2) * g * g;
     first_[i] = static_cast<Real>(m);
     second_[i] = static_cast<Real>(v);
-    gradient[i] = static_cast<Real>(m / (1 - power_1_) /
-                                        (std::sqrt(v / (1 - power_2_)) + optimizer_.epsilon) +
-                                    optimizer_.decay * static_cast<double>(weights[i]));
+    gradient[i] = static_cast<Real>(
+        m / (1 - power.of_beta_1) / (std::sqrt(v / (1 - power.of_beta_2)) + optimizer_.epsilon) +
+        optimizer_.decay * static_cast<double>(weights[i]));
   }
 }
 
