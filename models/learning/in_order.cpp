@@ -73,7 +73,7 @@ class InOrder {
     for (std::size_t i = 0; i < worker.velocity.size(); ++i)
       worker.gradient[i] = worker.velocity[i] = momentum * worker.velocity[i] + worker.gradient[i];
     exchange_.send(number, worker.gradient, worker.iteration);
-    if (!exchange_.keeps_residuals()) return;
+    if (!exchange_.selects(worker.iteration)) return;
     for (std::size_t i = 0; i < worker.velocity.size(); ++i)
       if (worker.gradient[i] != Real{}) worker.velocity[i] = Real{};
   }
