@@ -421,6 +421,12 @@ TEST_CASE("learn: what cannot be learned is refused with what to write") {
       {{"--also", "x: cluster.nodes=2"}, "changes the number of workers"},
       {{"--also", "x"}, "--also x"},
       {{"--task", "quadratic", "--rate", "1000"}, "dense training diverges"},
+      {{"--task", R"({"name": "quadratic", "curvatures": [1], "centres": [[0], [1], [2]]})",
+        "--set", "cluster.nodes=4"},
+       "--task: /centres: expected 1 list, or one for each of the 4 workers, got 3"},
+      {{"--task", R"({"name": "quadratic", "curvatures": [[1], [2], [3]]})", "--set",
+        "cluster.nodes=2"},
+       "--task: /curvatures: expected 1 list, or one for each of the 2 workers, got 3"},
       {{"--task", R"({"name": "quadratic", "dimensions": 10000000})"}, "more than 4 GB"},
   };
   check_refused({"learn", SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json", "--seed", "1"},

@@ -2,6 +2,7 @@
 #include "models/learning/learner.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "models/learning/elementary.h"
@@ -21,9 +22,9 @@ template <class Real>
 void Steps<Real>::direct(const std::vector<Real>& weights, std::vector<Real>& gradient,
                          std::size_t part) {
   if (first_.empty()) return;
-  if (!optimizer_.adam) {
   const std::size_t from = begin_of_part(part, powers_.size(), first_.size());
   const std::size_t to = begin_of_part(part + 1, powers_.size(), first_.size());
+  if (!optimizer_.adam) {
     const auto momentum = static_cast<Real>(optimizer_.momentum);
     for (std::size_t i = from; i < to; ++i) {
       first_[i] = momentum * first_[i] + gradient[i];
@@ -138,6 +139,8 @@ void Packets<Real>::lose(const std::vector<Real>& values, int worker, int64_t it
 }
 
 Lesson learn(const LessonPlan& plan, const std::function<void()>& watch) {
+  for (const WorkerLists& lists : plan.task->lists)
+    assert(lists.count == 1 || lists.count == static_cast<std::size_t>(plan.log.workers));
   const bool in_order = plan.log.is_asynchronous();
   if (plan.task->learns_in_double)
     return in_order ? learn_in_order<double>(plan, watch) : learn_in_common<double>(plan, watch);
