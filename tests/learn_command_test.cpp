@@ -421,6 +421,11 @@ TEST_CASE("learn: what cannot be learned is refused with what to write") {
       {{"--also", "x: cluster.nodes=2"}, "changes the number of workers"},
       {{"--also", "x"}, "--also x"},
       {{"--task", "quadratic", "--rate", "1000"}, "dense training diverges"},
+      // (1 - 2.1)^2 = 1.21 times the loss in each iteration, so that it ends finite, and far above.
+      {{"--task", R"({"name": "quadratic", "curvatures": [1], "noise": 0})", "--rate", "2.1",
+        "--iterations", "20"},
+       "diverges at the rate 2.1: after half of its iterations the loss is above that at the "
+       "start"},
       {{"--task", R"({"name": "quadratic", "curvatures": [1], "centres": [[0], [1], [2]]})",
         "--set", "cluster.nodes=4"},
        "--task: /centres: expected 1 list, or one for each of the 4 workers, got 3"},
