@@ -214,6 +214,38 @@ TEST_CASE("goodput machine: rates of nodes grow with their GPUs") {
   CHECK(!is_assumed(question_of(json), "times as often"));
 }
 
+TEST_CASE("goodput machine: a repair that every cause has is not assumed") {
+  Json cause = {{"name", "a"}, {"unit", "node"}, {"per_day", 0.001}, {"restart", "new_node"}};
+  Json json = ten_days("1 s");
+  json["nodes"] = 10;
+  json["spares"] = 2;
+  json["failures"] = {{"causes", {cause}}};
+  CHECK(is_assumed(question_of(json), "repair: 1 day"));
+  cause["repair"] = "2 h";
+  json["failures"] = {{"causes", {cause}}};
+  CHECK(!is_assumed(question_of(json), "repair"));
+  // One that needs no other node waits for none.
+  json["failures"]["causes"].push_back({{"name", "b"}, {"unit", "node"}, {"per_day", 0.001}});
+  CHECK(!is_assumed(question_of(json), "repair"));
+}
+
+// What is suggested is taken as it is.
+TEST_CASE("goodput machine: a slow cause without a factor is told what to write") {
+  Json cause = {
+      {"name", "slow"}, {"unit", "node"}, {"per_day", 1}, {"effect", "slow"}, {"lasts", "1 h"}};
+  Json json = ten_days(googlenet);
+  json["failures"] = {{"causes", {cause}}};
+  const std::string refusal = refusal_to(json);
+  const std::string before = "or `degraded`, as ";
+  REQUIRE(has(refusal, before));
+  const std::size_t from = refusal.find(before) + before.size();
+  const std::string suggested = refusal.substr(from, refusal.find(", and not both") - from);
+  CHECK(suggested == R"({"gpu": 0.5})");
+  cause["degraded"] = Json::parse(suggested);
+  json["failures"] = {{"causes", {cause}}};
+  CHECK(question_of(json).plan.causes[0].factor > 1);
+}
+
 // A leaf switch takes its 16 nodes along, and with them both copies where pairs are neighbours.
 TEST_CASE("goodput machine: copies of neighbours die with their leaf") {
   Json json = ten_days("1 s");

@@ -162,7 +162,7 @@ double factor_of(const CauseFields& cause, const DegradedFactor& factor, const V
   }
   if (cause.factor.has_value() == cause.degraded.has_value())
     value.fail(
-        "needs `factor`, of a step's time, as 1.5, or `degraded`, as \"slow_gpu=0.5\", and not "
+        "needs `factor`, of a step's time, as 1.5, or `degraded`, as {\"gpu\": 0.5}, and not "
         "both");
   if (!cause.lasts) value.fail("needs `lasts`, for how long, as \"30 min\"");
   if (cause.factor) return *cause.factor;

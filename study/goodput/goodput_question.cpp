@@ -308,6 +308,15 @@ void tell_node_size(GoodputQuestion& question) {
                              " times as often (rates of GPUs, links, leaves and the job stay)");
 }
 
+// Whether something counts on a repair whose cause does not say how long it takes.
+bool assumes_repair(const FailureSource& source, const goodput::Plan& plan) {
+  if (!plan.spares && !plan.shrink) return false;
+  return std::any_of(source.causes.begin(), source.causes.end(), [&](const FailureCause& cause) {
+    return !cause.repair_s && cause.effect != goodput::Effect::slow &&
+           (cause.needs_node || plan.shrink);
+  });
+}
+
 void take_failures(const QuestionFields& given, const Value& value, StepSource& step,
                    GoodputQuestion& question) {
   if (!given.failures)
@@ -320,7 +329,7 @@ void take_failures(const QuestionFields& given, const Value& value, StepSource& 
   question.defaults.rate_factor = given.rate_factor;
   question.defaults.repair_s = given.repair ? given.repair->s : seconds_of_day;
   question.plan.spares = given.spares;
-  if (!given.repair && (question.plan.spares || question.plan.shrink))
+  if (!given.repair && assumes_repair(question.source, question.plan))
     question.assumed.emplace_back("repair: 1 day until a node that failed is back");
   question.plan.causes =
       causes_on(question.source, question.machine, question.defaults, value.where());
