@@ -197,7 +197,7 @@ class Learner {
   [[noreturn]] void refuse_target(const std::string& why) const {
     throw InputError("--rate",
                      "dense training diverges at the rate " + Json(question_.rate).dump() + why +
-                         ", so it sets no target: choose a smaller rate, or say --target");
+                         ", so it sets no target: choose a smaller --rate, or say --target");
   }
 
   LearnedRate at_rate(const Learned& all, std::size_t number, std::size_t rung) const {
