@@ -126,8 +126,9 @@ TEST_CASE("advise --goodput: one list, the earliest end first, and a gain is wha
     CHECK(line["end"]["days"].get<double>() >= before);
     before = line["end"]["days"];
   }
-  // 16 workers of one GPU; 412 of 419 failures are noticed in 2 min, those of the watchdog in ten.
-  const double mean_s = 2'048. * 54 * 86'400 / 419 / 16;
+  // 16 workers of one GPU, where nodes of eight were counted; 412 of 419 failures are noticed in
+  // 2 min, those of the watchdog in ten.
+  const double mean_s = 2'048. * 8 * 54 * 86'400 / 419 / 16;
   const double step_s = advice["now"]["iteration_ps"].get<double>() * 1e-12;
   struct Row {
     const char* change;

@@ -331,6 +331,23 @@ TEST_CASE("sgdsim fit: a log of failures") {
   CHECK(other.log.find("--units: is for a log of failures") != std::string::npos);
 }
 
+// Down for 1, 2, 4 and 9 hours: three hours in the middle, four in the mean.
+TEST_CASE("sgdsim fit: the median of an even number of outages is between the middle ones") {
+  const Temporary log(Temporary::Kind::file,
+                      "time,unit,cause,down_until\n"
+                      "2026-01-02 00:00,a,gpu,2026-01-02 01:00\n"
+                      "2026-01-03 00:00,b,gpu,2026-01-03 02:00\n"
+                      "2026-01-04 00:00,c,gpu,2026-01-04 04:00\n"
+                      "2026-01-05 00:00,d,gpu,2026-01-05 09:00\n");
+  const Ran ran = run_sgdsim({"fit", log.name(), "--units", "8", "--since", "2026-01-01", "--until",
+                              "2026-02-01", "--format", "json"});
+  CAPTURE(ran.log);
+  REQUIRE(ran.exit_code == 0);
+  const Json cause = Json::parse(ran.out)["causes"][0];
+  CHECK(cause["down_median_s"].get<double>() == 3 * 3600);
+  CHECK(cause["down_mean_s"].get<double>() == 4 * 3600);
+}
+
 TEST_CASE("sgdsim fit: a log of failures from standard input is told from measured times") {
   const Ran ran =
       run_sgdsim({"fit", "-"}, {SGDSIM_SOURCE_DIR "/app/goodput_questions/node_failures.csv", ""});

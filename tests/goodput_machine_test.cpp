@@ -166,6 +166,86 @@ TEST_CASE("goodput machine: what is said once more, or not at all") {
   CHECK(has(refusal, "recorded times"));
 }
 
+// RSC counted nodes of eight GPUs, 0.0065 a day: 0.0008125 of a GPU. A machine of as many GPUs
+// fails as often, however they stand in nodes.
+TEST_CASE("goodput machine: rates of nodes grow with their GPUs") {
+  for (const auto& [nodes, gpus] : {std::pair(16, 8), std::pair(128, 1), std::pair(2, 64)}) {
+    CAPTURE(gpus);
+    Json json = ten_days("1 s");
+    json["nodes"] = nodes;
+    json["gpus_per_node"] = gpus;
+    const GoodputQuestion question = question_of(json);
+    CHECK(question.plan.causes[0].rate() * 86'400 == doctest::Approx(0.0008125 * 128));
+    CHECK(is_assumed(question, "rsc1_a100 counts nodes of 8 GPUs") == (gpus != 8));
+  }
+  // A source that does not say what nodes it counts is of the question's; what other units have
+  // does not depend on nodes, and recorded times are of this machine.
+  const Json causes = Json::parse(R"([
+      {"name": "node", "unit": "node", "per_day": 0.1},
+      {"name": "gpu", "unit": "gpu", "per_day": 0.1},
+      {"name": "link", "unit": "link", "per_day": 0.1},
+      {"name": "leaf", "unit": "leaf", "per_day": 0.1},
+      {"name": "job", "unit": "job", "per_day": 0.1},
+      {"name": "seen", "unit": "node", "law": {"recorded": ["1 h"]}}])");
+  Json json = ten_days("1 s");
+  json["nodes"] = 8;
+  json["gpus_per_node"] = 4;
+  json["links_per_node"] = 2;
+  json["nodes_per_leaf"] = 4;
+  json["failures"] = {{"causes", causes}};
+  const auto per_day = [](const GoodputQuestion& question) {
+    std::vector<double> rates;
+    for (std::size_t i = 0; i < 5; ++i) rates.push_back(question.plan.causes[i].rate() * 86'400);
+    return rates;
+  };
+  std::vector<double> expected = {0.8, 3.2, 1.6, 0.2, 0.1};  // 8 nodes, 32 GPUs, 16 links, 2 leaves
+  for (const int source : {0, 16}) {
+    if (source > 0) {
+      json["failures"]["gpus_per_node"] = source;
+      expected[0] /= 4;
+    }
+    const GoodputQuestion question = question_of(json);
+    const std::vector<double> rates = per_day(question);
+    for (std::size_t i = 0; i < rates.size(); ++i) CHECK(rates[i] == doctest::Approx(expected[i]));
+    CHECK(question.plan.causes[5].at_s == std::vector<double>{3600});
+    CHECK(is_assumed(question, "0.2500 times as often") == (source > 0));
+  }
+  json["failures"]["causes"] = {causes[1]};
+  CHECK(!is_assumed(question_of(json), "times as often"));
+}
+
+TEST_CASE("goodput machine: a repair that every cause has is not assumed") {
+  Json cause = {{"name", "a"}, {"unit", "node"}, {"per_day", 0.001}, {"restart", "new_node"}};
+  Json json = ten_days("1 s");
+  json["nodes"] = 10;
+  json["spares"] = 2;
+  json["failures"] = {{"causes", {cause}}};
+  CHECK(is_assumed(question_of(json), "repair: 1 day"));
+  cause["repair"] = "2 h";
+  json["failures"] = {{"causes", {cause}}};
+  CHECK(!is_assumed(question_of(json), "repair"));
+  // One that needs no other node waits for none.
+  json["failures"]["causes"].push_back({{"name", "b"}, {"unit", "node"}, {"per_day", 0.001}});
+  CHECK(!is_assumed(question_of(json), "repair"));
+}
+
+// What is suggested is taken as it is.
+TEST_CASE("goodput machine: a slow cause without a factor is told what to write") {
+  Json cause = {
+      {"name", "slow"}, {"unit", "node"}, {"per_day", 1}, {"effect", "slow"}, {"lasts", "1 h"}};
+  Json json = ten_days(googlenet);
+  json["failures"] = {{"causes", {cause}}};
+  const std::string refusal = refusal_to(json);
+  const std::string before = "or `degraded`, as ";
+  REQUIRE(has(refusal, before));
+  const std::size_t from = refusal.find(before) + before.size();
+  const std::string suggested = refusal.substr(from, refusal.find(", and not both") - from);
+  CHECK(suggested == R"({"gpu": 0.5})");
+  cause["degraded"] = Json::parse(suggested);
+  json["failures"] = {{"causes", {cause}}};
+  CHECK(question_of(json).plan.causes[0].factor > 1);
+}
+
 // A leaf switch takes its 16 nodes along, and with them both copies where pairs are neighbours.
 TEST_CASE("goodput machine: copies of neighbours die with their leaf") {
   Json json = ten_days("1 s");

@@ -161,7 +161,9 @@ TEST_CASE("learn: asynchronous pushes are those that the simulator played") {
     sum += one["updates"].get<double>() * one["gradients"].get<double>();
     most = std::max(most, one["updates"].get<double>());
   }
-  // What the simulator says of as many iterations. The log goes on until the last push is served.
+  // Of two servers' 60 iterations of four workers half are the first one's, but for those that have
+  // pushed to one of them only. The simulator goes on for two iterations, whose gradients may be as
+  // late as any.
   std::vector<std::string> run = {
       "run",      SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json",
       "--set",    "cluster.nodes=4",
@@ -174,9 +176,13 @@ TEST_CASE("learn: asynchronous pushes are those that the simulator played") {
   INFO(ran.log);
   REQUIRE(ran.exit_code == 0);
   const Json quality = Json::parse(ran.out)["quality"];
-  CHECK(gradients == 4 * 62);
-  CHECK(sum / gradients == doctest::Approx(quality["staleness_mean"].get<double>()));
-  CHECK(most == quality["staleness_max"]);
+  CHECK(std::abs(gradients - 4 * 60) <= 4);
+  const double played = 4 * 62;
+  const double played_sum = played * quality["staleness_mean"].get<double>();
+  const double latest = quality["staleness_max"].get<double>();
+  CHECK(sum <= played_sum);
+  CHECK(sum >= played_sum - (played - gradients) * latest);
+  CHECK(most <= latest);
 }
 
 TEST_CASE("learn: phases of density take the times of their densities") {
@@ -421,6 +427,17 @@ TEST_CASE("learn: what cannot be learned is refused with what to write") {
       {{"--also", "x: cluster.nodes=2"}, "changes the number of workers"},
       {{"--also", "x"}, "--also x"},
       {{"--task", "quadratic", "--rate", "1000"}, "dense training diverges"},
+      // (1 - 2.1)^2 = 1.21 times the loss in each iteration, so that it ends finite, and far above.
+      {{"--task", R"({"name": "quadratic", "curvatures": [1], "noise": 0})", "--rate", "2.1",
+        "--iterations", "20"},
+       "diverges at the rate 2.1: after half of its iterations the loss is above that at the "
+       "start"},
+      {{"--task", R"({"name": "quadratic", "curvatures": [1], "centres": [[0], [1], [2]]})",
+        "--set", "cluster.nodes=4"},
+       "--task: /centres: expected 1 list, or one for each of the 4 workers, got 3"},
+      {{"--task", R"({"name": "quadratic", "curvatures": [[1], [2], [3]]})", "--set",
+        "cluster.nodes=2"},
+       "--task: /curvatures: expected 1 list, or one for each of the 2 workers, got 3"},
       {{"--task", R"({"name": "quadratic", "dimensions": 10000000})"}, "more than 4 GB"},
   };
   check_refused({"learn", SGDSIM_SOURCE_DIR "/app/experiments/bert_base_10gbe.json", "--seed", "1"},

@@ -269,6 +269,8 @@ TEST_CASE("lesson: workers at 2 and 3 units of time") {
           doctest::Approx(expected[i]).epsilon(1e-12));
   const auto counts = staleness_of(plan.log, 5);
   CHECK(counts == std::map<int64_t, int64_t>{{0, 3}, {1, 5}, {2, 2}});
+  // The first four of these ten gradients missed 0, 1, 1 and 0 updates.
+  CHECK(staleness_of(plan.log, 2) == std::map<int64_t, int64_t>{{0, 2}, {1, 2}});
 }
 
 // Workers with periods 2, 3, 5 and 7, whose pushes are applied at once, ties by rank: each gradient

@@ -202,3 +202,23 @@ TEST_CASE("traffic: where no flow ends, nothing is said about what arrived of th
   CHECK(json["flows_ended"] == 0);
   CHECK_FALSE(json.contains("delivered"));
 }
+
+TEST_CASE("traffic beside a collective of some workers: those of others are told where to go") {
+  const Arguments asked = {"collective",       "-a",         "ring", "-p", "2", "-n", "4MB", "-c",
+                           rack(4, "10 Gbps"), "--fidelity", "flow"};
+  const auto said = [&](const std::string& traffic) {
+    Arguments words = asked;
+    words.insert(words.end(), {"--traffic", traffic});
+    return call_sgdsim(words);
+  };
+  const std::string incast = R"({"flows": [{"generator": "incast", "to": 0, "from": ")";
+  const Ran ran = said(incast + R"(2", "size": "4 MB"}]})");
+  CHECK(ran.exit_code == 2);
+  CHECK(ran.log.find("with --ranks 2 these are all there are") != std::string::npos);
+  CHECK(ran.log.find("sgdsim jobs") != std::string::npos);
+  // Nobody has that one.
+  const Ran none = said(incast + R"(9", "size": "4 MB"}]})");
+  CHECK(none.exit_code == 2);
+  CHECK(none.log.find("--ranks 2") == std::string::npos);
+  CHECK(said(incast + R"(1", "size": "4 MB"}]})").exit_code == 0);
+}

@@ -1,4 +1,5 @@
-// Counts are Poisson where failures keep no memory; ages are Weibull otherwise.
+// Counts are Poisson where failures keep no memory, and those of renewals where they cluster; ages
+// are Weibull.
 #include "models/goodput/failure_statistics.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <numeric>
 
 #include "models/goodput/gamma.h"
+#include "models/goodput/renewals.h"
 
 namespace sgdsim::goodput {
 namespace {
@@ -122,38 +124,101 @@ std::optional<WeibullFit> weibull_of(std::span<const FailureSpell> spells, int32
   return fit;
 }
 
-// Lemons hide behind their own failures: once found they no longer count for what is usual.
-Lemons lemons_of(const FailureRecord& record) {
-  constexpr double chance = 0.01;  // of a false one among all units
-  Lemons lemons;
-  const double units = std::max(record.unit_count, static_cast<double>(record.units.size()));
-  double failures = 0;
-  for (const FailureRecord::Unit& unit : record.units)
-    failures += static_cast<double>(unit.failures);
-  double usual_failures = failures;
-  double usual_s = record.seen_unit_s;
-  std::vector<bool> is_lemon(record.units.size());
-  for (bool found = true; found && usual_s > 0;) {
-    found = false;
-    const double rate = usual_failures / usual_s;
-    for (std::size_t i = 0; i < record.units.size(); ++i) {
-      const FailureRecord::Unit& unit = record.units[i];
-      if (is_lemon[i] || unit.failures < 2) continue;
-      if (chance_of_at_least(unit.failures, rate * unit.seen_s) * units > chance) continue;
-      is_lemon[i] = found = true;
-      usual_failures -= static_cast<double>(unit.failures);
-      usual_s -= unit.seen_s;
-    }
+namespace {
+
+// The shape of gaps between failures of a unit, without those of some units; 1 where too few gaps
+// tell it, or where it is above: then counts vary less than by chance, which does not say that a
+// unit is like the others. The time until a unit's first failure is none: nobody knows when the
+// unit had come back.
+double shape_of_gaps(const FailureRecord& record, const std::vector<bool>& without) {
+  constexpr double least = 0.1;
+  std::vector<bool> has_begun(record.units.size());
+  std::vector<FailureSpell> gaps;
+  for (const FailureSpell& spell : record.spells) {
+    if (spell.unit < 0) continue;
+    const auto unit = static_cast<std::size_t>(spell.unit);
+    if (has_begun[unit] && !without[unit]) gaps.push_back(spell);
+    has_begun[unit] = true;
   }
-  lemons.rate_of_others_s = usual_s > 0 ? std::max(0., usual_failures) / usual_s : 0;
+  const auto law = weibull_of(gaps, -1);
+  return law ? std::clamp(law->shape, least, 1.) : 1;
+}
+
+class LemonSearch {
+ public:
+  explicit LemonSearch(const FailureRecord& record)
+      : record_(record),
+        units_(std::max(record.unit_count, static_cast<double>(record.units.size()))) {
+    for (const FailureRecord::Unit& unit : record.units)
+      failures_ += static_cast<double>(unit.failures);
+  }
+
+  // Those of the suspects that fail too often for gaps of this shape. Lemons hide behind their own
+  // failures: once found they no longer count for what is usual.
+  std::vector<bool> among(const std::vector<bool>& suspects, double shape) {
+    usual_failures_ = failures_;
+    usual_s_ = record_.seen_unit_s;
+    const auto renewals = shape < 1 ? std::optional(RenewalCounts(shape)) : std::nullopt;
+    std::vector<bool> is_lemon(record_.units.size());
+    for (bool found = true; found && usual_s_ > 0;) {
+      found = false;
+      const double rate = usual_failures_ / usual_s_;
+      for (std::size_t i = 0; i < record_.units.size(); ++i) {
+        const FailureRecord::Unit& unit = record_.units[i];
+        if (!suspects[i] || is_lemon[i] || !is_too_often(unit, rate * unit.seen_s, renewals))
+          continue;
+        is_lemon[i] = found = true;
+        usual_failures_ -= static_cast<double>(unit.failures);
+        usual_s_ -= unit.seen_s;
+      }
+    }
+    return is_lemon;
+  }
+
+  double units() const { return units_; }
+  double failures() const { return failures_; }
+  // Without the lemons that were found last.
+  double usual_failures() const { return std::max(0., usual_failures_); }
+  double usual_s() const { return usual_s_; }
+
+ private:
+  bool is_too_often(const FailureRecord::Unit& unit, double expected,
+                    const std::optional<RenewalCounts>& renewals) const {
+    constexpr double chance = 0.01;  // of a false one among all units
+    if (unit.failures < 2 || chance_of_at_least(unit.failures, expected) * units_ > chance)
+      return false;
+    return !renewals || renewals->chance_of_at_least(unit.failures, expected) * units_ <= chance;
+  }
+
+  const FailureRecord& record_;
+  double units_ = 0;
+  double failures_ = 0;
+  double usual_failures_ = 0;
+  double usual_s_ = 0;
+};
+
+}  // namespace
+
+// Lemons look like gaps that cluster, and gaps that cluster like lemons. First all are suspects
+// whose failures would be too many by chance; the gaps of the others say how much they cluster, and
+// suspects who are like that are let off and have a say, too, until no further one is.
+Lemons lemons_of(const FailureRecord& record) {
+  LemonSearch search(record);
+  std::vector<bool> is_lemon = search.among(std::vector<bool>(record.units.size(), true), 1);
+  for (std::vector<bool> before; before != is_lemon;) {
+    before = is_lemon;
+    is_lemon = search.among(before, shape_of_gaps(record, before));
+  }
+  Lemons lemons;
+  lemons.rate_of_others_s = search.usual_s() > 0 ? search.usual_failures() / search.usual_s() : 0;
   for (std::size_t i = 0; i < record.units.size(); ++i)
     if (is_lemon[i]) lemons.worst.push_back({i, lemons.rate_of_others_s * record.units[i].seen_s});
   std::stable_sort(lemons.worst.begin(), lemons.worst.end(), [&](const Lemon& a, const Lemon& b) {
     return record.units[a.unit].failures > record.units[b.unit].failures;
   });
   if (lemons.worst.empty()) return lemons;
-  lemons.share_of_units = static_cast<double>(lemons.worst.size()) / units;
-  lemons.share_of_failures = (failures - usual_failures) / failures;
+  lemons.share_of_units = static_cast<double>(lemons.worst.size()) / search.units();
+  lemons.share_of_failures = (search.failures() - search.usual_failures()) / search.failures();
   return lemons;
 }
 

@@ -34,7 +34,8 @@ inline constexpr int64_t least_for_shape = 5;  // failures
 // Nothing if there are too few failures, or all at the same age.
 std::optional<WeibullFit> weibull_of(std::span<const FailureSpell> spells, int32_t cause);
 
-// Units that fail so often that not one such would be expected in a hundred logs like this.
+// Units that fail so often that not one such would be expected in a hundred logs like this, of
+// units that are alike and whose failures cluster as those of the others do.
 struct Lemon {
   std::size_t unit = 0;  // among the record's
   double expected = 0;   // failures, if it were as the others

@@ -143,6 +143,26 @@ bool Exchange<Real>::is_whole(int64_t iteration) const {
 }
 
 template <class Real>
+bool Exchange<Real>::selects(int64_t iteration) const {
+  switch (compressing_.numbers) {
+    case Numbers::topk:
+    case Numbers::topk_of_sum:
+    case Numbers::gtopk:
+    case Numbers::random:
+    case Numbers::threshold:
+      return !is_whole(iteration);
+    case Numbers::all:
+    case Numbers::truncate16:
+    case Numbers::quantize8:
+    case Numbers::qsgd:
+    case Numbers::sign:
+    case Numbers::powersgd:
+      return false;
+  }
+  return false;
+}
+
+template <class Real>
 void Exchange<Real>::add_residual(int worker, Vector& gradient) const {
   if (!residuals_.empty()) add(residuals_[at(worker)], gradient);
 }

@@ -34,8 +34,10 @@ class Exchange {
 
   // What a worker has not sent yet; empty where it keeps nothing.
   const Vector& residual(int worker) const { return residuals_[static_cast<std::size_t>(worker)]; }
-  // For momentum that is corrected: whether the worker's last exchange sent this element.
   bool keeps_residuals() const { return !residuals_.empty(); }
+  // Whether some elements are sent in this iteration and others are not, as momentum that is
+  // corrected has to know; what is rounded or factorised is sent as a whole.
+  bool selects(int64_t iteration) const;
 
  private:
   void add_residual(int worker, Vector& gradient) const;

@@ -122,7 +122,7 @@ class InCommon {
     push_momentum();
     Vector sum(size_);
     exchange(t, sum);
-    forget_sent();
+    forget_sent(t);
     divide(sum, t);
     const int64_t width = t < plan_.log.synchronous ? 1 : plan_.log.width;
     sums_.push_back(std::move(sum));
@@ -151,9 +151,9 @@ class InCommon {
         gradient[j] = velocity[j] = momentum * velocity[j] + gradient[j];
     }
   }
-  // Momentum stops where it was sent, if not all of it always is.
-  void forget_sent() {
-    if (!exchange_.keeps_residuals()) return;
+  // Momentum stops where it was sent, if not all of it is.
+  void forget_sent(int64_t t) {
+    if (!exchange_.selects(t)) return;
     for (std::size_t i = 0; i < velocities_.size(); ++i)
       for (std::size_t j = 0; j < size_; ++j)
         if (gradients_[i][j] != Real{}) velocities_[i][j] = Real{};

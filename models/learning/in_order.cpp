@@ -2,6 +2,8 @@
 // the worker reads that part back, at once, or as soon as a bound allows it.
 //
 // A gradient counts 1 / P, so that an iteration of all workers moves as far as a synchronous one.
+// Of Adam, whose steps are as long whatever gradients are, it is the step that counts 1 / P, with
+// its decay.
 #include <algorithm>
 
 #include "models/learning/exchange.h"
@@ -23,7 +25,7 @@ class InOrder {
         workers_(static_cast<std::size_t>(plan.log.workers)),
         versions_(static_cast<std::size_t>(plan.log.parts)),
         exchange_(plan.compressing, plan.task->tensors, plan.log.workers, plan.seed),
-        steps_(plan.optimizer, size_) {
+        steps_(plan.optimizer, size_, versions_.size()) {
     for (Worker& worker : workers_) {
       worker.weights = weights_;
       worker.gradient.resize(size_);
@@ -71,12 +73,14 @@ class InOrder {
     for (std::size_t i = 0; i < worker.velocity.size(); ++i)
       worker.gradient[i] = worker.velocity[i] = momentum * worker.velocity[i] + worker.gradient[i];
     exchange_.send(number, worker.gradient, worker.iteration);
-    if (!exchange_.keeps_residuals()) return;
+    if (!exchange_.selects(worker.iteration)) return;
     for (std::size_t i = 0; i < worker.velocity.size(); ++i)
       if (worker.gradient[i] != Real{}) worker.velocity[i] = Real{};
   }
 
-  std::size_t begin_of(std::size_t part) const { return size_ * part / versions_.size(); }
+  std::size_t begin_of(std::size_t part) const {
+    return begin_of_part(part, versions_.size(), size_);
+  }
 
   void pull(const Visit& one) {
     Worker& worker = workers_[static_cast<std::size_t>(one.worker)];
@@ -96,8 +100,13 @@ class InOrder {
     const auto workers = static_cast<Real>(workers_.size());
     const Real by =
         plan_.optimizer.divides_by_staleness ? workers * static_cast<Real>(stale + 1) : workers;
-    for (std::size_t i = from; i < to; ++i) worker.gradient[i] /= by;
-    steps_.direct(weights_, worker.gradient, from, to);
+    const auto divide = [&] {
+      for (std::size_t i = from; i < to; ++i) worker.gradient[i] /= by;
+    };
+    const bool adam = plan_.optimizer.adam;
+    if (!adam) divide();
+    steps_.direct(weights_, worker.gradient, part);
+    if (adam) divide();
     const auto rate = static_cast<Real>(plan_.optimizer.rate);
     for (std::size_t i = from; i < to; ++i) weights_[i] -= rate * worker.gradient[i];
     ++versions_[part];

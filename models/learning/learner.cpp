@@ -2,6 +2,7 @@
 #include "models/learning/learner.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "models/learning/elementary.h"
@@ -10,21 +11,19 @@
 namespace sgdsim::learning {
 
 template <class Real>
-Steps<Real>::Steps(const Optimizer& optimizer, std::size_t size) : optimizer_(optimizer) {
+Steps<Real>::Steps(const Optimizer& optimizer, std::size_t size, std::size_t parts)
+    : optimizer_(optimizer), powers_(parts) {
   if (optimizer.adam || (optimizer.momentum > 0 && !optimizer.momentum_on_worker))
     first_.resize(size);
   if (optimizer.adam) second_.resize(size);
 }
 
 template <class Real>
-void Steps<Real>::direct(const std::vector<Real>& weights, std::vector<Real>& gradient) {
-  direct(weights, gradient, 0, gradient.size());
-}
-
-template <class Real>
 void Steps<Real>::direct(const std::vector<Real>& weights, std::vector<Real>& gradient,
-                         std::size_t from, std::size_t to) {
+                         std::size_t part) {
   if (first_.empty()) return;
+  const std::size_t from = begin_of_part(part, powers_.size(), first_.size());
+  const std::size_t to = begin_of_part(part + 1, powers_.size(), first_.size());
   if (!optimizer_.adam) {
     const auto momentum = static_cast<Real>(optimizer_.momentum);
     for (std::size_t i = from; i < to; ++i) {
@@ -33,10 +32,9 @@ void Steps<Real>::direct(const std::vector<Real>& weights, std::vector<Real>& gr
     }
     return;
   }
-  if (from == 0) {
-    power_1_ *= optimizer_.beta_1;
-    power_2_ *= optimizer_.beta_2;
-  }
+  Powers& power = powers_[part];
+  power.of_beta_1 *= optimizer_.beta_1;
+  power.of_beta_2 *= optimizer_.beta_2;
   for (std::size_t i = from; i < to; ++i) {
     const auto g = static_cast<double>(gradient[i]);
     const double m =
@@ -45,9 +43,9 @@ void Steps<Real>::direct(const std::vector<Real>& weights, std::vector<Real>& gr
         optimizer_.beta_2 * static_cast<double>(second_[i]) + (1 - optimizer_.beta_2) * g * g;
     first_[i] = static_cast<Real>(m);
     second_[i] = static_cast<Real>(v);
-    gradient[i] = static_cast<Real>(m / (1 - power_1_) /
-                                        (std::sqrt(v / (1 - power_2_)) + optimizer_.epsilon) +
-                                    optimizer_.decay * static_cast<double>(weights[i]));
+    gradient[i] = static_cast<Real>(
+        m / (1 - power.of_beta_1) / (std::sqrt(v / (1 - power.of_beta_2)) + optimizer_.epsilon) +
+        optimizer_.decay * static_cast<double>(weights[i]));
   }
 }
 
@@ -141,6 +139,8 @@ void Packets<Real>::lose(const std::vector<Real>& values, int worker, int64_t it
 }
 
 Lesson learn(const LessonPlan& plan, const std::function<void()>& watch) {
+  for (const WorkerLists& lists : plan.task->lists)
+    assert(lists.count == 1 || lists.count == static_cast<std::size_t>(plan.log.workers));
   const bool in_order = plan.log.is_asynchronous();
   if (plan.task->learns_in_double)
     return in_order ? learn_in_order<double>(plan, watch) : learn_in_common<double>(plan, watch);

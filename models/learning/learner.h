@@ -14,23 +14,29 @@ const Model<Real>& model_of(const Task& task) {
     return task.precise;
 }
 
-// Directions of descent from gradients, per unit of rate.
+// Into which servers cut the weights.
+inline std::size_t begin_of_part(std::size_t part, std::size_t parts, std::size_t size) {
+  return size * part / parts;
+}
+
+// Directions of descent from gradients, per unit of rate. Each part of the weights has steps of its
+// own.
 template <class Real>
 class Steps {
  public:
-  Steps(const Optimizer& optimizer, std::size_t size);
-  // The gradient becomes the direction.
-  void direct(const std::vector<Real>& weights, std::vector<Real>& gradient);
-  // The same for a part of the weights.
-  void direct(const std::vector<Real>& weights, std::vector<Real>& gradient, std::size_t from,
-              std::size_t to);
+  Steps(const Optimizer& optimizer, std::size_t size, std::size_t parts = 1);
+  // Of this part, the gradient becomes the direction.
+  void direct(const std::vector<Real>& weights, std::vector<Real>& gradient, std::size_t part = 0);
 
  private:
+  struct Powers {  // once for each step
+    double of_beta_1 = 1;
+    double of_beta_2 = 1;
+  };
   Optimizer optimizer_;
-  std::vector<Real> first_;   // momentum, or Adam's first moment
-  std::vector<Real> second_;  // Adam's
-  double power_1_ = 1;        // of beta_1, once for each step
-  double power_2_ = 1;
+  std::vector<Real> first_;     // momentum, or Adam's first moment
+  std::vector<Real> second_;    // Adam's
+  std::vector<Powers> powers_;  // of each part
 };
 
 // The curve so far, and whether it goes on.

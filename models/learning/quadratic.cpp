@@ -2,8 +2,9 @@
 // staleness, compression and averaging with a pencil can be said of it exactly. It learns in
 // double.
 //
-// Workers may have centres c and curvatures h of their own (rows, used in turn): the loss is then
-// the mean of theirs. Coordinates with the same curvature are so many independent paths of one.
+// Workers may have centres c and curvatures h of their own, a row for each of them: the loss is
+// then the mean of theirs. Who asks for a lesson sees to it that there are as many rows as workers,
+// or one. Coordinates with the same curvature are so many independent paths of one.
 #include <algorithm>
 #include <cmath>
 
@@ -18,13 +19,13 @@ constexpr double most_number = 1e6;
 
 struct Bowl {
   std::vector<std::vector<double>> curvatures;  // one row, or a row per worker
-  std::vector<std::vector<double>> centres;     // one row, or a row per worker
+  std::vector<std::vector<double>> centres;     // likewise
   std::vector<double> first;                    // where it starts
   double noise = 0;
 
   static const std::vector<double>& of(const std::vector<std::vector<double>>& rows,
                                        std::size_t worker) {
-    return rows[worker % rows.size()];
+    return rows.size() == 1 ? rows.front() : rows[worker];
   }
 
   template <class Real>
@@ -107,13 +108,14 @@ Fields fields_of(Options& o) {
       Field("dimensions", o.dimensions, "number of weights").from(1, 10'000'000),
       Field("condition", o.condition, "largest curvature over the smallest").from(1., 1e12),
       Field("curvatures", o.curvatures,
-            "curvature of every weight, for all workers or a list for each of them")
+            "curvature of every weight: one list for all workers, or one for each of them")
           .like(schema_of_curvatures),
       Field("noise", o.noise, "deviation of the noise on every gradient").from(0., most_number),
       Field("start", o.start, "weights at the start")
           .from(-most_number, most_number)
           .otherwise("1 each"),
-      Field("centres", o.centres, "where the loss is least, a list for each worker")
+      Field("centres", o.centres,
+            "where the loss is least: one list for all workers, or one for each of them")
           .from(-most_number, most_number)
           .otherwise("0 each")}
       .at_most_one({"curvatures", "dimensions"},
@@ -152,10 +154,13 @@ Task read(Object& fields) {
     for (const Value& one : field->items()) check_row(one, size);
   bowl.centres = std::move(options.centres);
   if (bowl.centres.empty()) bowl.centres.emplace_back(size, 0.);
+  const std::vector<WorkerLists> lists = {{"curvatures", bowl.curvatures.size()},
+                                          {"centres", bowl.centres.size()}};
   const auto shared = std::make_shared<const Bowl>(std::move(bowl));
   Task task = task_around(shared, {{"weights", 1, size, 0}});
   task.learns_in_double = true;
   task.rate = 0.1;
+  task.lists = lists;
   return task;
 }
 

@@ -48,6 +48,12 @@ struct Model {
   std::function<Score(const Real* weights)> evaluate;
 };
 
+// A field of a task with a list for all workers, or one for each of them.
+struct WorkerLists {
+  std::string field;
+  std::size_t count = 1;
+};
+
 struct Task {
   std::string name;
   std::vector<Tensor> tensors;
@@ -58,6 +64,7 @@ struct Task {
   double rate = 0.1;  // of learning; what a lesson has that names none
   int samples = 64;   // of all workers in an iteration, likewise
   int iterations = 1000;
+  std::vector<WorkerLists> lists;  // where workers may have losses of their own
 
   std::size_t weights() const { return tensors.back().offset + tensors.back().size(); }
 };

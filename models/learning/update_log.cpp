@@ -47,7 +47,9 @@ std::map<int64_t, int64_t> staleness_of(const UpdateLog& log, int64_t iterations
   }
   std::vector<int64_t> read(static_cast<std::size_t>(log.workers));
   int64_t version = 0;
+  int64_t left = iterations * log.workers * log.parts;  // changes; the log goes on for longer
   for (const Visit& visit : log.visits) {
+    if (visit.changes && left-- == 0) break;
     if (visit.part != 0) continue;
     int64_t& own = read[static_cast<std::size_t>(visit.worker)];
     if (visit.changes) ++counts[version++ - own];

@@ -48,7 +48,8 @@ struct UpdateLog {
   int there(int64_t iteration) const;                     // how many
 };
 
-// How often gradients missed so many updates of the parameters (of the first part).
+// How often the gradients of so many iterations missed so many updates of the parameters (of the
+// first part).
 std::map<int64_t, int64_t> staleness_of(const UpdateLog& log, int64_t iterations);
 
 }  // namespace sgdsim::learning

@@ -50,8 +50,8 @@ ChainClocks clocks_of(const Team& team, const TreeFlow& flow, int base,
   return chain;
 }
 
-std::vector<Leg> legs_of(const ChainClocks& chain, const Wires& wires, double size_B, bool folds,
-                         bool both_ways) {
+std::vector<Leg> legs_of(const ChainClocks& chain, const EdgeWires& wires, double size_B,
+                         bool folds, bool both_ways) {
   std::vector<Leg> legs;
   for (std::size_t hop = 0; hop + 1 < chain.workers.size(); ++hop)
     legs.push_back(wires.leg(chain.workers[hop], chain.workers[hop + 1], size_B, folds, both_ways));
@@ -150,7 +150,7 @@ bool is_plain_chain(const TreePipeline& pipeline) {
   });
 }
 
-void play_chain(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
+void play_chain(const TreePipeline& pipeline, uint64_t stage, const EdgeWires& wires,
                 const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log,
                 const Stopper* stopper) {
   assert(is_plain_chain(pipeline));

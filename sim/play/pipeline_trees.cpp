@@ -78,7 +78,7 @@ struct Happening {
 
 class PipelinePlayer {
  public:
-  PipelinePlayer(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
+  PipelinePlayer(const TreePipeline& pipeline, uint64_t stage, const EdgeWires& wires,
                  const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log,
                  const Stopper* stopper)
       : pipeline_(pipeline),
@@ -92,8 +92,7 @@ class PipelinePlayer {
     for (const TreeEdge& edge : trees_.all()) {
       const auto number = static_cast<int>(edges_.size());
       static_cast<TreeEdge&>(edges_.emplace_back()) = edge;
-      edges_.back().out_port = pipeline.link_duplex ? number : edge.from;
-      edges_.back().in_port = pipeline.link_duplex ? number : edge.to;
+      edges_.back().out_port = edges_.back().in_port = number;  // if each has its own
     }
     by_rank_.resize(edges_.size());
     std::iota(by_rank_.begin(), by_rank_.end(), 0);
@@ -119,8 +118,8 @@ class PipelinePlayer {
     std::fill(known_legs_.begin(), known_legs_.end(), KnownLeg{});
     queue_ = {};
     const auto size = static_cast<std::size_t>(pipeline_.team.size);
-    const std::size_t ports = pipeline_.link_duplex ? edges_.size() : size;
-    ports_.assign(ports, {});
+    if (!pipeline_.link_duplex) find_ports();
+    ports_.assign(pipeline_.link_duplex ? edges_.size() : 2 * size, {});
     fold_free_.assign(size, Time());
     there_.assign(size * pipeline_.flows.size(), 0);
     for (std::size_t v = 0; v < size; ++v) fold_free_[v] = clock(static_cast<int>(v));
@@ -169,6 +168,7 @@ class PipelinePlayer {
   }
   Edge& edge(int e) { return edges_[static_cast<std::size_t>(e)]; }
 
+  void find_ports();
   Time first_start();
   int64_t available_at(int f, int v) const {
     return trees_.available(f, v,
@@ -187,7 +187,7 @@ class PipelinePlayer {
 
   const TreePipeline& pipeline_;
   uint64_t stage_;
-  const Wires& wires_;
+  const EdgeWires& wires_;
   const MessageJitter& jitter_;
   std::vector<Time>& clocks_;
   MessageLog* log_;
@@ -212,6 +212,19 @@ class PipelinePlayer {
   std::vector<uint64_t> spare_;
   EventQueue<Happening> queue_;
 };
+
+// Links inside a node are ports apart from those by which its workers leave it, where they do not
+// lead there.
+void PipelinePlayer::find_ports() {
+  const Network::InnerLinks& inner = wires_.network().inner_links();
+  const auto node_of = [&](int v) { return pipeline_.team.colleague(base_, v) / inner.node; };
+  for (Edge& edge : edges_) {
+    const bool stays = inner.node > 1 && !inner.lead_out && node_of(edge.from) == node_of(edge.to);
+    const int first = stays ? pipeline_.team.size : 0;
+    edge.out_port = first + edge.from;
+    edge.in_port = first + edge.to;
+  }
+}
 
 Time PipelinePlayer::first_start() {
   Time first = Time::last();
@@ -360,7 +373,7 @@ void PipelinePlayer::finish() {
 
 }  // namespace
 
-void play_trees(const TreePipeline& pipeline, uint64_t stage, const Wires& wires,
+void play_trees(const TreePipeline& pipeline, uint64_t stage, const EdgeWires& wires,
                 const MessageJitter& jitter, std::vector<Time>& clocks, MessageLog* log,
                 const Stopper* stopper) {
   PipelinePlayer player(pipeline, stage, wires, jitter, clocks, log, stopper);

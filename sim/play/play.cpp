@@ -94,16 +94,16 @@ void play_stages(const Program& program, const Wires& wires, const PlayOptions& 
                      },
                      [&](const TreePipeline& pipeline) {
                        check_length(pipeline);
-                       const WayLoads loads = loads_of(wires.network(), pipeline);
-                       const Wires shared = loads.empty() ? wires : wires.sharing(loads);
+                       TreeLoads loads(wires.network(), pipeline);
+                       EdgeWires edges(wires, loads);
                        if (pipeline.members_wait)
-                         play_chain(pipeline, number, shared, options.jitter, played.ends,
+                         play_chain(pipeline, number, edges, options.jitter, played.ends,
                                     options.log, options.stopper);
                        else if (events || options.log != nullptr || !is_plain_chain(pipeline))
-                         play_trees(pipeline, number, shared, options.jitter, played.ends,
+                         play_trees(pipeline, number, edges, options.jitter, played.ends,
                                     options.log, options.stopper);
                        else
-                         play_chain(pipeline, number, shared, options.jitter, played.ends, nullptr,
+                         play_chain(pipeline, number, edges, options.jitter, played.ends, nullptr,
                                     options.stopper);
                      },
                      [&](const Barrier& barrier) { wait_for_all(barrier.team, played.ends); },

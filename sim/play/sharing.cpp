@@ -131,25 +131,25 @@ int most_of_one(std::span<Use> uses, int Use::*end) {
 }
 
 // How much longer a block takes so that the worker with the most edges on a way, at either end of
-// it, is busy for as long as all blocks on it take one after the other.
-int most_shared(std::vector<Use>& uses) {
+// it, is busy for as long as all blocks on it take one after the other. Calls f(way, that).
+template <class F>
+void for_each_shared(std::vector<Use>& uses, const F& f) {
   std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.way < b.way; });
-  int most = 0;
   for (std::size_t begin = 0, end = 0; begin < uses.size(); begin = end) {
     while (end < uses.size() && uses[end].way == uses[begin].way) ++end;
+    const std::size_t way = uses[begin].way;
     const std::span<Use> on_way(&uses[begin], end - begin);
     const int by_one = std::max(most_of_one(on_way, &Use::from), most_of_one(on_way, &Use::to));
     const auto all = static_cast<int>(on_way.size());
-    most = std::max(most, (all + by_one - 1) / by_one);
+    f(way, (all + by_one - 1) / by_one);
   }
-  return most;
 }
 
 }  // namespace
 
 // A port sends one block at a time, and gets one: of the edges of a worker one is in use at once.
-WayLoads loads_of(const Network& network, const TreePipeline& pipeline) {
-  WayLoads loads;
+TreeLoads::TreeLoads(const Network& network, const TreePipeline& pipeline) : network_(&network) {
+  if (!any()) return;
   std::vector<Use> uses;
   for (const SharedWays& shared : network.shared_ways()) {
     uses.clear();
@@ -158,16 +158,36 @@ WayLoads loads_of(const Network& network, const TreePipeline& pipeline) {
       uses.push_back({2 * shared.way_out(from, to), from, to});
       uses.push_back({2 * shared.way_in(to) + 1, from, to});
     });
-    loads.push_back(most_shared(uses));
+    std::vector<int>& its = by_way_.emplace_back(2 * shared.count(network.workers()));
+    for_each_shared(uses, [&](std::size_t way, int load) { its[way] = load; });
   }
   const Crowding& crowding = network.crowding();
-  if (!crowding.any()) return loads;
+  if (!crowding.any()) return;
   uses.clear();
   for_each_edge(pipeline, network.workers(), [&](int from, int to) {
     if (from / crowding.group != to / crowding.group) uses.push_back({0, from, to});
   });
-  loads.push_back(most_shared(uses));
-  return loads;
+  for_each_shared(uses, [&](std::size_t, int load) { crowd_ = load; });
+}
+
+const WayLoads& TreeLoads::of(int from, int to) {
+  answer_.clear();
+  for (std::size_t g = 0; g < by_way_.size(); ++g) {
+    const SharedWays& shared = network_->shared_ways()[g];
+    answer_.push_back(shared.carries(from, to) ? std::max(by_way_[g][2 * shared.way_out(from, to)],
+                                                          by_way_[g][2 * shared.way_in(to) + 1])
+                                               : 0);
+  }
+  if (network_->crowding().any()) answer_.push_back(crowd_);
+  return answer_;
+}
+
+WayLoads TreeLoads::most() const {
+  WayLoads most;
+  for (const std::vector<int>& its : by_way_)
+    most.push_back(its.empty() ? 0 : *std::max_element(its.begin(), its.end()));
+  if (network_->crowding().any()) most.push_back(crowd_);
+  return most;
 }
 
 WayLoads most_loads(const Network& network, const Program& program) {
@@ -180,7 +200,7 @@ WayLoads most_loads(const Network& network, const Program& program) {
       const int different = alike ? std::min(1, phase->rounds) : phase->rounds;
       for (int round = 0; round < different; ++round) widen(most, loads.at(round));
     } else if (const auto* pipeline = std::get_if<TreePipeline>(&stage)) {
-      widen(most, loads_of(network, *pipeline));
+      widen(most, TreeLoads(network, *pipeline).most());
     }
   }
   most.resize(network.shared_ways().size() + (network.crowding().any() ? 1 : 0));

@@ -34,7 +34,20 @@ class PhaseLoads {
 };
 
 // Blocks of a pipeline are under way at the same time, one from each worker and one to it.
-WayLoads loads_of(const Network& network, const TreePipeline& pipeline);
+class TreeLoads {
+ public:
+  TreeLoads(const Network& network, const TreePipeline& pipeline);
+  bool any() const { return network_->has_loads(); }
+  // Of an edge between two workers, by what its own ways carry. It holds until the next question.
+  const WayLoads& of(int from, int to);
+  WayLoads most() const;
+
+ private:
+  const Network* network_;
+  std::vector<std::vector<int>> by_way_;  // of each of the shared ways: of every way, out and in
+  int crowd_ = 0;
+  WayLoads answer_;
+};
 
 // The most over all stages and rounds, for formulas that know one cost only.
 WayLoads most_loads(const Network& network, const Program& program);

@@ -337,9 +337,23 @@ TrafficFile put_on(const Cluster& cluster, const CollectiveArguments& arguments,
   question.carrier = std::move(sent.carrier);
   question.transport = std::move(sent.transport);
   if (arguments.traffic.empty()) return {};
-  return read_meanwhile(
-      arguments.traffic, "--traffic", cluster,
-      *shared_at(question.fidelity, cluster, {question.options.routing, question.jitter.seed}));
+  const auto read_on = [&](const Cluster& whose) {
+    return read_meanwhile(
+        arguments.traffic, "--traffic", whose,
+        *shared_at(question.fidelity, whose, {question.options.routing, question.jitter.seed}));
+  };
+  try {
+    return read_on(cluster);
+  } catch (const InputError& error) {
+    const auto& all = arguments.cluster_read;
+    const int ranks = cluster.network.workers();
+    if (!all || all->network.workers() <= ranks) throw;
+    read_on(*all);  // or what it says is of the traffic
+    throw InputError("",
+                     std::string(error.what()) + "; with --ranks " + std::to_string(ranks) +
+                         " these are all there are: in a file of `sgdsim jobs` a collective has "
+                         "a \"placement\" among all workers and their traffic");
+  }
 }
 
 }  // namespace sgdsim

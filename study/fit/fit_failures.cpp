@@ -8,6 +8,7 @@
 #include "sim/core/byte_source.h"
 #include "sim/core/error.h"
 #include "sim/core/fields.h"
+#include "sim/core/nearest_rank.h"
 #include "sim/core/refusal.h"
 #include "study/collective/ranges.h"
 #include "study/goodput/failures_file.h"
@@ -47,9 +48,7 @@ void fit_outages(CauseFit& cause, const FailureRecord& record, int32_t number) {
     sum_s += outage.length_s;
   }
   if (lengths_s.empty()) return;
-  const auto middle = lengths_s.begin() + static_cast<std::ptrdiff_t>(lengths_s.size() / 2);
-  std::nth_element(lengths_s.begin(), middle, lengths_s.end());
-  cause.down_median_s = *middle;
+  cause.down_median_s = median_of(lengths_s);
   cause.down_mean_s = sum_s / static_cast<double>(lengths_s.size());
 }
 

@@ -122,7 +122,9 @@ struct FailuresFields {
 Fields fields_of(FailuresFields& o) {
   return head_fields(o.head, failures_schema) +
          Fields{
-             Field("gpus_per_node", o.gpus_per_node, "GPUs of a node of the machine that was seen")
+             Field("gpus_per_node", o.gpus_per_node,
+                   "GPUs of a node of the machine that was seen; where it is given, rates of nodes "
+                   "grow with the GPUs of the question's nodes")
                  .from(1, 1'000'000),
              {"observed", o.observed,
               "among how many units, and for how long, `events` were counted"},
@@ -160,7 +162,7 @@ double factor_of(const CauseFields& cause, const DegradedFactor& factor, const V
   }
   if (cause.factor.has_value() == cause.degraded.has_value())
     value.fail(
-        "needs `factor`, of a step's time, as 1.5, or `degraded`, as \"slow_gpu=0.5\", and not "
+        "needs `factor`, of a step's time, as 1.5, or `degraded`, as {\"gpu\": 0.5}, and not "
         "both");
   if (!cause.lasts) value.fail("needs `lasts`, for how long, as \"30 min\"");
   if (cause.factor) return *cause.factor;
@@ -293,15 +295,26 @@ FailureSource load_failures(const Value& value, const DegradedFactor& factor) {
   return read_failures(document.root(), factor);
 }
 
+bool counts_nodes(const FailureCause& cause) {
+  return cause.unit == FailureUnit::node && cause.at_s.empty();
+}
+
+double node_size(const FailureSource& source, const FailingMachine& machine) {
+  if (!source.says_gpus_per_node) return 1;
+  if (std::none_of(source.causes.begin(), source.causes.end(), counts_nodes)) return 1;
+  return static_cast<double>(machine.gpus_per_node) / static_cast<double>(source.gpus_per_node);
+}
+
 std::vector<goodput::Cause> causes_on(const FailureSource& source, const FailingMachine& machine,
                                       const FailureDefaults& defaults, const std::string& where) {
   std::vector<goodput::Cause> causes;
+  const double size = node_size(source, machine);
   for (const FailureCause& one : source.causes) {
     goodput::Cause cause;
     cause.name = one.name;
     cause.effect = one.effect;
     cause.units = units_of(one, machine, where);
-    const double per_day = one.per_day * defaults.rate_factor;
+    const double per_day = one.per_day * defaults.rate_factor * (counts_nodes(one) ? size : 1);
     cause.mean_s =
         per_day > 0 ? std::min(goodput::never_s, seconds_of_day / per_day) : goodput::never_s;
     cause.shape = one.shape;

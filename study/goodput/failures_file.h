@@ -85,6 +85,10 @@ FailureSource read_failures(const Value& value, const DegradedFactor& factor = {
 Document failures_document(const Value& name);
 // A name of these, or the source itself.
 FailureSource load_failures(const Value& value, const DegradedFactor& factor = {});
+// How many times as often a node of the machine fails as one of the source: as many as it has times
+// the GPUs, where the source says how many its nodes have, and counts failures of nodes. What is
+// counted by GPU, link, leaf or job is the same on any node, and recorded times stay.
+double node_size(const FailureSource& source, const FailingMachine& machine);
 // InputError names the field `where` if a cause counts units of which the machine says nothing.
 std::vector<goodput::Cause> causes_on(const FailureSource& source, const FailingMachine& machine,
                                       const FailureDefaults& defaults, const std::string& where);

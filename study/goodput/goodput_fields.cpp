@@ -186,7 +186,7 @@ Fields fields_of(const SourceAnswer& o) {
     productive = o.productive;
   }
   return {{"name", o.name, "the source"},
-          {"failures_per_node_day", o.per_node_day, "its rate"},
+          {"failures_per_node_day", o.per_node_day, "its rate, of nodes as large as these"},
           {"ends", bool(ends), "whether the training ends"},
           {"mean_days", std::move(days), "when it does"},
           {"productive", std::move(productive), "part of the time"}};

@@ -297,6 +297,26 @@ void check_rate_factor(const QuestionFields& given, const Value& value, const go
                 "\" has recorded times, which stay as they are: leave it out, or change them");
 }
 
+// Two GPUs in one node fail as often as in two.
+void tell_node_size(GoodputQuestion& question) {
+  const double size = node_size(question.source, question.machine);
+  if (size == 1) return;
+  question.assumed.push_back("failures: " + question.source.name + " counts nodes of " +
+                             std::to_string(question.source.gpus_per_node) + " GPUs; those of " +
+                             std::to_string(question.machine.gpus_per_node) + " fail " +
+                             rounded(size, 4) +
+                             " times as often (rates of GPUs, links, leaves and the job stay)");
+}
+
+// Whether something counts on a repair whose cause does not say how long it takes.
+bool assumes_repair(const FailureSource& source, const goodput::Plan& plan) {
+  if (!plan.spares && !plan.shrink) return false;
+  return std::any_of(source.causes.begin(), source.causes.end(), [&](const FailureCause& cause) {
+    return !cause.repair_s && cause.effect != goodput::Effect::slow &&
+           (cause.needs_node || plan.shrink);
+  });
+}
+
 void take_failures(const QuestionFields& given, const Value& value, StepSource& step,
                    GoodputQuestion& question) {
   if (!given.failures)
@@ -309,10 +329,11 @@ void take_failures(const QuestionFields& given, const Value& value, StepSource& 
   question.defaults.rate_factor = given.rate_factor;
   question.defaults.repair_s = given.repair ? given.repair->s : seconds_of_day;
   question.plan.spares = given.spares;
-  if (!given.repair && (question.plan.spares || question.plan.shrink))
+  if (!given.repair && assumes_repair(question.source, question.plan))
     question.assumed.emplace_back("repair: 1 day until a node that failed is back");
   question.plan.causes =
       causes_on(question.source, question.machine, question.defaults, value.where());
+  tell_node_size(question);
   if (given.save && given.save->copies_in_leaf)
     for (goodput::Cause& cause : question.plan.causes)
       if (cause.nodes >= question.plan.copy_group && cause.nodes > 1) cause.memory_survives = false;

@@ -98,6 +98,17 @@ void check_size(const LearnQuestion& question, const std::string& file) {
                                    "task, fewer workers or fewer --jobs");
 }
 
+// With other numbers of lists the loss would not be the mean of those that workers descend.
+void check_lists(const LearnQuestion& question) {
+  for (const learning::WorkerLists& lists : question.task.lists)
+    if (lists.count != 1 && lists.count != static_cast<std::size_t>(question.workers))
+      Value(question.task_json, "--task", "")
+          .child(lists.field)
+          .fail("expected 1 list, or one for each of the " + std::to_string(question.workers) +
+                " workers, got " + std::to_string(lists.count) +
+                ": write as many, or choose as many workers with --set cluster.nodes=...");
+}
+
 void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQuestion& question,
           Stopper* stopper) {
   const Experiment experiment = read_experiment(resolved);
@@ -277,6 +288,7 @@ LearnQuestion for_experiment(LearnQuestion question, const std::string& file,
   question.name = own.name;
   question.workers = own.cluster.network.workers();
   check_size(question, file);
+  check_lists(question);
   if (question.samples == 0)
     question.samples = std::max(1, question.task.samples / question.workers);
   if (question.measures_noise && question.workers < 2)

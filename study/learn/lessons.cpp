@@ -159,6 +159,7 @@ class Learner {
     }
     all.target_is_chosen = true;
     std::vector<double> losses;
+    std::vector<double> at_start;
     const std::vector<std::vector<std::size_t>>& rates = numbers_.front();
     for (const std::size_t number : rates[rates.size() / 2]) {
       const learning::Lesson& lesson = all.lessons[number];
@@ -166,12 +167,19 @@ class Learner {
       for (const learning::CurvePoint& point : lesson.curve)
         if (point.iteration <= question_.iterations / 2) loss = point.loss;
       losses.push_back(lesson.ended.empty() ? loss : never);
+      if (!lesson.curve.empty()) at_start.push_back(lesson.curve.front().loss);
     }
     all.target.value = over_seeds(losses).median;
-    if (!std::isfinite(all.target.value))
-      throw InputError("--rate", "dense training diverges at the rate " +
-                                     Json(question_.rate).dump() +
-                                     ", so it sets no target: choose a smaller rate");
+    if (!std::isfinite(all.target.value)) refuse_target("");
+    // All would reach it before they begin.
+    if (all.target.value > over_seeds(at_start).median)
+      refuse_target(": after half of its iterations the loss is above that at the start");
+  }
+
+  [[noreturn]] void refuse_target(const std::string& why) const {
+    throw InputError("--rate",
+                     "dense training diverges at the rate " + Json(question_.rate).dump() + why +
+                         ", so it sets no target: choose a smaller --rate, or say --target");
   }
 
   LearnedRate at_rate(const Learned& all, std::size_t number, std::size_t rung) const {
