@@ -7,6 +7,7 @@
 #include "sim/core/random.h"
 #include "sim/net/link_use.h"
 #include "tests/flow_cases.h"
+#include "tests/json_of_run.h"
 #include "tests/rounds.h"
 
 using namespace sgdsim;
@@ -85,24 +86,24 @@ TEST_CASE("flow: faster wires are a file of faster wires") {
       const FlowsPlayed given = played(faster, flows, {routing, 1});
       for (std::size_t i = 0; i < flows.size(); ++i)
         REQUIRE(std::abs((changed.ends[i] - given.ends[i]).ps()) <= 20'000);
-      const auto raised = raised_by(changes, changed.until);
+      const auto raised = changed_by(changes, changed.until);
       const WireUse use = use_of(*wires, changed.carried_B, changed.until - Time(), 100, raised);
       for (const LinkUse& link : use.busiest) REQUIRE(link.utilisation <= 1 + 1e-9);
     }
   }
 }
 
-TEST_CASE("flow: the use of wires that get faster counts against what they could carry") {
+TEST_CASE("flow: the use of wires that change counts against what they could carry") {
   const Cluster racks = cluster_of(leaf_spine(4, 2, 2));
   const auto wires = racks.wires({});
   const std::vector<uint32_t> nic = ways_at(*wires, "node0");
   const std::vector<WireChange> changes = {
       {Time() + us(200), nic, 4}, {Time() + us(400), nic, 0.5}, {Time() + us(600), nic, 3}};
-  // 200 us at 1, 200 at 4, 200 at 1 (less counts as 1), 200 at 3: 9 / 4. Others stay at 1.
-  const std::map<uint32_t, double> raised = raised_by(changes, Time() + us(800));
+  // 200 us at 1, 200 at 4, 200 at 0.5, 200 at 3: 8.5 / 4. Others stay at 1.
+  const std::map<uint32_t, double> raised = changed_by(changes, Time() + us(800));
   CHECK(raised.size() == nic.size());
-  for (const uint32_t way : nic) CHECK(raised.at(way) == doctest::Approx(9. / 4).epsilon(1e-12));
-  CHECK(raised_by(changes, Time() + us(200)).empty());
+  for (const uint32_t way : nic) CHECK(raised.at(way) == doctest::Approx(8.5 / 4).epsilon(1e-12));
+  CHECK(changed_by(changes, Time() + us(200)).empty());
   // Over time, too: 1 MB in 250 us keeps a link that is four times as fast busy all the time.
   std::vector<uint32_t> all(wires->capacities().size());
   std::iota(all.begin(), all.end(), 0U);
@@ -121,4 +122,38 @@ TEST_CASE("flow: the use of wires that get faster counts against what they could
   for (const std::vector<double>& way : watched.watched)
     for (const double used : way) most = std::max(most, used);
   CHECK(most == doctest::Approx(1).epsilon(1e-9));
+}
+
+// 10 MB through two links of 10 Gbit/s that have half of it: all that they could carry.
+TEST_CASE("traffic: links that get slower are full when they carry all that they can") {
+  const Json cluster = {{"shape", "single_switch"},
+                        {"nodes", 4},
+                        {"nic", {{"latency", "1 us"}, {"bandwidth", "10 Gbps"}}}};
+  const Json traffic = {
+      {"schema", "sgdsim/traffic/1"},
+      {"flows", {{"generator", "incast"}, {"to", 0}, {"from", "1"}, {"size", "10 MB"}}},
+      {"changes",
+       {{{"at", "0 us"}, {"link", {"node0", "switch"}}, {"bandwidth", 0.5}},
+        {{"at", "0 us"}, {"link", {"node1", "switch"}}, {"bandwidth", 0.5}}}}};
+  const Temporary file(Temporary::Kind::file, traffic.dump());
+  for (const char* fidelity : {"flow", "packet"}) {
+    const Json answer = json_of_run({"traffic", file.name(), "-c", cluster.dump(), "--fidelity",
+                                     fidelity, "--bins", "3", "--format", "json"});
+    const Json busiest = answer["busiest"][0];
+    CHECK(busiest["utilisation"].get<double>() == doctest::Approx(1).epsilon(0.01));
+    for (const Json& part : busiest["over_time"])
+      CHECK(part.get<double>() == doctest::Approx(1).epsilon(0.01));
+  }
+}
+
+// The same bytes at a tenth of the rate: that one is named.
+TEST_CASE("run: the busiest link is the one that got slower") {
+  const Json answer = json_of_run(
+      {"run", "resnet50_v100", "-c", "25gbe_16", "--fidelity", "flow", "--traffic",
+       R"({"changes": [{"at": "0 ms", "link": ["node3", "switch"], "bandwidth": 0.1}]})",
+       "--format", "json"});
+  const Json busiest = answer["busiest"][0];
+  CHECK((busiest["from"] == "node3" || busiest["to"] == "node3"));
+  CHECK(busiest["utilisation"].get<double>() > 0.5);
+  CHECK(busiest["utilisation"].get<double>() <= 1);
 }

@@ -249,7 +249,7 @@ TEST_CASE("learn sweep: what is refused, and points that cannot be learned") {
       call_sgdsim({"learn", bert, "--task", "quadratic", "--rate", "1e6", "--iterations", "100",
                    "--seeds", "1", "--axis", "cluster.nodes=2,4"});
   CHECK(steep.exit_code == 2);
-  CHECK(steep.log.find("so it sets no target: choose a smaller rate") != std::string::npos);
+  CHECK(steep.log.find("so it sets no target: choose a smaller --rate") != std::string::npos);
   // Beside others, such a point has its reason.
   const Ran some = with({"--seeds", "1", "--axis", "cluster.nodes=0,2,2000", "--format", "json"});
   CHECK(some.exit_code == 1);

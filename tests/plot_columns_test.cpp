@@ -85,6 +85,43 @@ TEST_CASE("plot: a map says which way round it is") {
   CHECK(!holds(costs, "many"));
 }
 
+// Of a sweep of four points three are in the file: at x = 2 nobody knows who would have won.
+TEST_CASE("plot: what is missing of a sweep wins nothing, and is told") {
+  const auto point = [](int number, int x, const char* method, double us) {
+    return Json({{"schema", "sgdsim/point/1"},
+                 {"point", number},
+                 {"of", 4},
+                 {"axes", {{"x", x}, {"method", method}}},
+                 {"metrics", {{"iteration_us", us}}}})
+               .dump() +
+           "\n";
+  };
+  const std::string three = point(0, 1, "few", 1) + point(1, 1, "many", 2) + point(2, 2, "few", 3);
+  const std::vector<std::string> over = {"--x",  "x",      "--y",    "x",
+                                         "--by", "method", "--best", "iteration"};
+  const auto part = plotted(three, over);
+  CHECK(holds(part.log, "1 of 4 points of the sweep are missing"));
+  const auto whole = plotted(three + point(3, 2, "many", 2), over);
+  CHECK(!holds(whole.log, "missing"));
+  CHECK(holds(whole.out, "many"));
+  CHECK(!holds(part.out, "many"));
+}
+
+TEST_CASE("plot: headings of a map are whole, or have numbers that are told") {
+  const std::string rows =
+      "plan,s,method,iteration_us\ntp4 dp8 zero1,x,a,15\ntp4 dp8 zero1,x,b,14\n"
+      "tp4 dp8 zero3,x,a,2\ntp4 dp8 zero3,x,b,3\n";
+  const std::string out = plotted(rows, {"--x", "plan", "--y", "s", "--best", "iteration"}).out;
+  CHECK(holds(out, "tp4 dp8 zero1 tp4 dp8 zero3"));
+  std::string wide = "plan,s,method,iteration_us\n";
+  for (int i = 0; i < 12; ++i)
+    for (const char* method : {"a", "b"})
+      wide += "a layout with many words " + std::to_string(i) + ",x," + method + ",1\n";
+  const std::string numbered =
+      plotted(wide, {"--x", "plan", "--y", "s", "--best", "iteration"}).out;
+  CHECK(holds(numbered, "12: a layout with many words 11"));
+}
+
 TEST_CASE("plot: marks have the digits that tell them apart") {
   CHECK(mark_texts({100001, 100002, 100008}) == Texts{"100001", "100002", "100008"});
   CHECK(mark_texts({10001}) == Texts{"10001"});
@@ -120,7 +157,7 @@ TEST_CASE("plot: a column counts by all rows, and a name that fits two is refuse
             .panels[0]
             .curves[0]
             .spots.size() == 1);
-  CHECK(drawn_data(learned, {.file = "", .x = "nodes", .y = "c"}).without_result == 1);
+  CHECK(drawn_data(learned, {.file = "", .x = "nodes", .y = "c"}).left_out.without_result == 1);
   const std::string layouts =
       R"({"axes": {"n": 1}, "answer": {"memory_B": 80, "layouts": [{"memory_GiB": 30}]}})"
       "\n"

@@ -101,7 +101,7 @@ TEST_CASE("plot: CSV, documents and rows without a result") {
   const PlotData csv =
       data_of("name,nodes,time_us\r\n\"a, \"\"b\"\"\",2,1e6\r\nc,4,\nc,8,3e6\n", request);
   CHECK(csv.names == std::vector<std::string>{"a, \"b\"", "c"});
-  CHECK(csv.without_result == 1);
+  CHECK(csv.left_out.without_result == 1);
   CHECK(csv.y.unit == "s");
   // A column of CSV that nobody asked for may vary.
   CHECK(data_of("name,nodes,time_us,other\na,1,1,5\na,2,1,6\n", request).panels.size() == 1);
@@ -115,7 +115,7 @@ TEST_CASE("plot: CSV, documents and rows without a result") {
                                       R"({"axes": {"nodes": 2, "name": "a"}, "error": "no"})"
                                       "\n",
                                   {.file = "", .x = "nodes", .y = "speedup"});
-  CHECK(failed.without_result == 1);
+  CHECK(failed.left_out.without_result == 1);
   CHECK(failed.panels[0].curves[0].spots.size() == 1);
 }
 

@@ -46,10 +46,27 @@ TEST_CASE("trees in boxes: what is relayed slows down those who share its way, n
   }
 }
 
-// GPUs without links of their own to a card leave by those inside the node: one port.
-TEST_CASE("trees in boxes: at ports of PCIe nothing goes beside each other") {
-  const std::vector<std::string> one = {"-c", "pcie4_box_2", "--op", "reduce", "-n", "10MB"};
-  CHECK(ms_of(one, "message") > 10 / 6.25);  // 10 MB at no more than half of 12.5 GB/s
+// Where a card is shared, three edges of half of the message leave by it; GPUs reach it by their
+// links inside the node, which carry what stays there meanwhile.
+TEST_CASE("trees in boxes: a shared card takes all edges one after the other") {
+  const double three_halves_ms = 1.5 * 10 / 12.5;
+  for (const char* fidelity : {"message", "flow"}) {
+    const double ms = ms_of({"-c", "pcie4_box_2", "--op", "reduce", "-n", "10MB"}, fidelity);
+    CHECK(ms > three_halves_ms);
+    CHECK(ms < 1.1 * three_halves_ms);
+  }
+}
+
+// A chain goes up and down at once.
+TEST_CASE("trees in boxes: lp is as fast at fidelity message as at flow") {
+  for (const char* cluster : {"dgx_h100_4", "100gbe_2x8", "aws_p3_2"}) {
+    const auto ms = [&](const char* fidelity) {
+      return json_of_run({"collective", "-a", "lp", "-c", cluster, "-n", "10MB", "--fidelity",
+                          fidelity, "--format", "json"})["time_us"]
+          .get<double>();
+    };
+    CHECK(ms("message") == doctest::Approx(ms("flow")).epsilon(0.03));
+  }
 }
 
 }  // namespace

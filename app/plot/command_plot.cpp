@@ -51,22 +51,26 @@ void refuse_figure_words(const PlotArguments& arguments) {
               "--minimize COLUMN --picture FILE.svg` draws one");
 }
 
+void say(const LeftOut& left_out, Streams streams) {
+  if (left_out.without_result > 0)
+    streams.log << "sgdsim: warning: " << left_out.without_result
+                << " rows have no result, and are left out\n";
+  if (left_out.missing > 0)
+    streams.log << "sgdsim: warning: " << left_out.missing << " of " << left_out.of
+                << " points of the sweep are missing: a shard, or a sweep that has not ended\n";
+}
+
 void print_map(const PlotArguments& arguments, Streams streams) {
   const PlotRequest& request = arguments.request;
   refuse_figure_words(arguments);
-  print_winners(streams.out, request, arguments.best, standard_output());
-}
-
-void say_without_result(int64_t rows, Streams streams) {
-  if (rows > 0)
-    streams.log << "sgdsim: warning: " << rows << " rows have no result, and are left out\n";
+  say(print_winners(streams.out, request, arguments.best, standard_output()), streams);
 }
 
 void print_cells(const PlotArguments& arguments, Streams streams) {
   refuse_figure_words(arguments);
   const Pivot pivot = pivot_of(arguments.request, arguments.cell);
   print(streams.out, pivot, arguments.format);
-  say_without_result(pivot.without_result, streams);
+  say(pivot.left_out, streams);
 }
 
 void plot(PlotArguments& arguments, Streams streams) {
@@ -97,7 +101,7 @@ void plot(PlotArguments& arguments, Streams streams) {
   const PlotData data = plot_data(request);
   const Drawing drawing = figure_of(data, request);
   write_text(is_pdf ? pdf_of(drawing) : svg_of(drawing), arguments.out, streams.out);
-  say_without_result(data.without_result, streams);
+  say(data.left_out, streams);
   for (const std::string& note : data.notes)
     streams.log << "sgdsim: warning: " << printable(note) << '\n';
 }

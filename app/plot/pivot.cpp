@@ -109,7 +109,7 @@ Pivot pivot_of(const PlotRequest& request, const std::string& cell) {
   Pivot pivot{.x = table.x,
               .y = column_named(request.y, table.columns, "--y"),
               .cell = table.y,
-              .without_result = table.without_result};
+              .left_out = table.left_out};
   if (pivot.x == pivot.y) throw InputError("--y", "is the same column as --x; name another one");
   hold_others(table, {pivot.x, pivot.y}, "--cell");
   Side across(pivot.across, "--x");

@@ -15,7 +15,7 @@ struct Pivot {
   std::vector<Json> across = {};              // values of x, in the order of the rows of the file
   std::vector<Json> down = {};                // of y
   std::vector<std::vector<Json>> cells = {};  // by y, then x; null: no row has a result
-  int64_t without_result = 0;
+  LeftOut left_out;
 };
 
 // `cell`: the column that cells have. InputError where several rows are of one cell.

@@ -151,7 +151,7 @@ PlotData plot_data(const PlotRequest& request) {
   leave_out_without_x(table, data);
   const std::vector<std::string> by = curve_axes(request, table);
   const std::string panel = panel_axis(request, table, by);
-  data.without_result = table.without_result;
+  data.left_out = table.left_out;
   const std::vector<double> xs = x_of(table, data);
   const std::vector<double> ys = y_of(table, data);
   std::vector<std::string> panels;

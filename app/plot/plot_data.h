@@ -28,7 +28,7 @@ struct PlotData {
   std::vector<std::string> names;    // of curves; one that is empty if nothing is compared
   std::string panels_by;             // "bandwidth"; empty: one panel
   std::vector<PlotPanel> panels;
-  int64_t without_result = 0;           // rows that have no y
+  LeftOut left_out;
   std::vector<std::string> notes = {};  // what else was left out, or is not as it seems
 };
 

@@ -195,8 +195,11 @@ class TableReader {
   explicit TableReader(const PlotRequest& request) : request_(request) {}
 
   void add(const Json& row) {
+    ++rows_;
+    if (const auto of = row.find("of"); of != row.end() && of->is_number_integer())
+      table_.left_out.of = std::max(table_.left_out.of, of->get<int64_t>());
     if (!has_result(row)) {
-      ++table_.without_result;
+      ++table_.left_out.without_result;
       return;
     }
     if (is_chosen_) {
@@ -210,6 +213,7 @@ class TableReader {
 
   PlotTable finish() {
     if (!is_chosen_) choose();
+    table_.left_out.missing = std::max<int64_t>(0, table_.left_out.of - rows_);
     if (table_.rows.empty())
       throw InputError(request_.options.y, "no row has a number in the column " + table_.y);
     return std::move(table_);
@@ -236,7 +240,7 @@ class TableReader {
   void keep(const Json& row) {
     const Json y = column_of(row, table_.y);
     if (!amount_of(y))
-      ++table_.without_result;
+      ++table_.left_out.without_result;
     else
       table_.rows.push_back({written_alike(axes_of(row, shown_)), y, exchange_of(row)});
     if (static_cast<int64_t>(table_.rows.size()) > most_rows)
@@ -260,6 +264,7 @@ class TableReader {
     return axes;
   }
 
+  int64_t rows_ = 0;  // of the file
   const PlotRequest& request_;
   PlotTable table_;
   std::map<std::string, std::map<std::string, Json>> alike_;  // by axis and text

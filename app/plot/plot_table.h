@@ -35,11 +35,18 @@ struct PlotRow {
   Json exchange = {};  // what the row says of it: exchange_columns
 };
 
+// What is not shown, though it was asked.
+struct LeftOut {
+  int64_t without_result = 0;  // rows
+  int64_t missing = 0;         // points of a sweep that are not in the file,
+  int64_t of = 0;              // and how many it has
+};
+
 struct PlotTable {
   std::string x, y;  // whole names
   Json columns;      // a row with all that rows have
   std::vector<PlotRow> rows;
-  int64_t without_result = 0;
+  LeftOut left_out;
 };
 
 // Rows for which all conditions hold. InputError if the file or a column cannot be used.

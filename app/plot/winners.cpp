@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "app/plot/looks.h"
 #include "app/plot/plot_rows.h"
@@ -28,6 +29,7 @@ struct Winners {
   std::vector<std::vector<Cell>> cells;  // by row
   Apart apart;
   std::string by;  // the column that decides
+  LeftOut left_out;
 };
 
 std::size_t place_of(std::vector<std::string>& list, const std::string& text, const char* option) {
@@ -79,22 +81,34 @@ Winners winners_of(const PlotRequest& request, const std::string& best) {
   Winners winners;
   winners.apart = apart_by(fields, table.y);
   winners.by = table.y;
+  winners.left_out = table.left_out;
   std::vector<std::vector<Contest<std::string>>> contests;
+  std::vector<std::vector<std::set<std::string>>> who;  // takes part
+  std::set<std::string> everybody;
   for (const PlotRow& row : table.rows) {
     if (chooses_strategy && is_of_bound(row)) continue;
     const std::size_t c = place_of(winners.columns, label_of(row, table.x), "--x");
     const std::size_t r = place_of(winners.rows, label_of(row, down), "--y");
-    if (r == contests.size()) contests.emplace_back();
+    if (r == contests.size()) {
+      contests.emplace_back();
+      who.emplace_back();
+    }
     contests[r].resize(std::max(contests[r].size(), c + 1));
+    who[r].resize(contests[r].size());
     const double amount = amount_of(row.y)->value;
-    contests[r][c].add(printable(name_of_curve(row, by)), is_gain(table.y) ? -amount : amount,
-                       winners.apart);
+    const std::string name = printable(name_of_curve(row, by));
+    contests[r][c].add(name, is_gain(table.y) ? -amount : amount, winners.apart);
+    who[r][c].insert(name);
+    everybody.insert(name);
   }
-  for (const auto& line : contests) {
+  for (std::size_t r = 0; r < contests.size(); ++r) {
     winners.cells.emplace_back();
-    for (const Contest<std::string>& contest : line) {
+    for (std::size_t c = 0; c < contests[r].size(); ++c) {
+      const Contest<std::string>& contest = contests[r][c];
       Cell& cell = winners.cells.back().emplace_back();
-      if (contest.winners().empty()) continue;
+      // Who is missing might have won.
+      const bool are_all = table.left_out.missing == 0 || who[r][c].size() == everybody.size();
+      if (contest.winners().empty() || !are_all) continue;
       cell = {contest.winners().front().choice, contest.ties()};
       place_of(winners.names, cell.winner, "--by");
     }
@@ -133,12 +147,15 @@ class Map {
     margin_ = widest(winners.rows) + 2;
     const auto columns = static_cast<std::size_t>(terminal.columns);
     const std::size_t room = columns > margin_ ? columns - margin_ : 0;
-    width_ = std::clamp<std::size_t>(room / winners.columns.size(), 4, widest(winners.names) + 4);
+    const std::size_t whole = std::max(widest(winners.names) + 4, widest(winners.columns) + 1);
+    width_ = std::clamp<std::size_t>(room / winners.columns.size(), 4, whole);
+    has_numbers_ = widest(winners.columns) >= width_;
   }
 
   void print(std::ostream& out, const std::string& across) const {
     out << std::string(margin_, ' ') << across << '\n' << std::string(margin_, ' ');
-    for (const std::string& column : winners_.columns) out << fitted(column, width_);
+    for (std::size_t c = 0; c < winners_.columns.size(); ++c)
+      out << fitted(has_numbers_ ? std::to_string(c + 1) : winners_.columns[c], width_);
     out << '\n';
     for (std::size_t r = 0; r < winners_.rows.size(); ++r) {
       out << fitted(winners_.rows[r], margin_);
@@ -146,6 +163,10 @@ class Map {
       out << '\n';
     }
     if (width_ < widest(winners_.names) + 1 || terminal_.colour) print_names(out);
+    if (!has_numbers_) return;
+    out << '\n';
+    for (std::size_t c = 0; c < winners_.columns.size(); ++c)
+      out << c + 1 << ": " << winners_.columns[c] << '\n';
   }
 
  private:
@@ -186,12 +207,13 @@ class Map {
   std::vector<std::size_t> places_;
   std::size_t margin_ = 0;
   std::size_t width_ = 0;
+  bool has_numbers_ = false;  // in place of headings that are too wide
 };
 
 }  // namespace
 
-void print_winners(std::ostream& out, const PlotRequest& request, const std::string& best,
-                   const Terminal& terminal) {
+LeftOut print_winners(std::ostream& out, const PlotRequest& request, const std::string& best,
+                      const Terminal& terminal) {
   const Winners winners = winners_of(request, best);
   out << "The " << best_word(winners.by) << ' ' << printable(winners.by) << " of each place\n\n";
   Map(winners, terminal).print(out, request.x);
@@ -200,6 +222,7 @@ void print_winners(std::ostream& out, const PlotRequest& request, const std::str
         return std::any_of(row.begin(), row.end(), [](const Cell& cell) { return cell.ties > 0; });
       });
   if (has_ties) out << "+n: n others are as good" << as_good_within(winners.apart.error) << '\n';
+  return winners.left_out;
 }
 
 }  // namespace sgdsim

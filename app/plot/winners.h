@@ -10,7 +10,8 @@ namespace sgdsim {
 
 // `best`: the column by which a method wins; the least wins but of speed-ups, rates and the like.
 // x goes across, y down.
-void print_winners(std::ostream& out, const PlotRequest& request, const std::string& best,
-                   const Terminal& terminal);
+// Returns what is not on it.
+LeftOut print_winners(std::ostream& out, const PlotRequest& request, const std::string& best,
+                      const Terminal& terminal);
 
 }  // namespace sgdsim

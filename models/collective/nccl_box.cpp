@@ -130,11 +130,11 @@ void for_each_hop(const Network& network, int per_node, int rings, const F& f) {
 }
 
 Bandwidth slowest_across(const Network& network, int per_node, int rings) {
-  std::vector<int> loads;
+  std::vector<double> loads;
   for (const SharedWays& shared : network.shared_ways()) {
     WayCounts counts(shared, network.workers());
     for_each_hop(network, per_node, rings, [&](int from, int to) { counts.add(from, to); });
-    loads.push_back(static_cast<int>(std::max<int64_t>(1, counts.most())));
+    loads.push_back(static_cast<double>(std::max<int64_t>(1, counts.most())));
   }
   if (network.crowding().any()) loads.push_back(1);  // which NCCL's rings are no part of
   Bandwidth slowest = Bandwidth::Bps(std::numeric_limits<double>::max());

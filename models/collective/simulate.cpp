@@ -128,7 +128,7 @@ CollectiveAnswer answer_with(const Algorithm& algorithm, const CollectiveQuestio
     // Packets may be sent again, or answered, when all has arrived.
     const Duration until = std::max(answer.time, played.until - Time());
     answer.wires = use_of(*wires, carried_B, until, shown,
-                          raised_by(question.meanwhile.changes, Time() + until));
+                          changed_by(question.meanwhile.changes, Time() + until));
   }
   return answer;
 }

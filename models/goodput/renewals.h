@@ -4,8 +4,8 @@
 //
 // The unit has run, failed and come back for long when the window begins. The tail is that of the
 // sum of gaps by Lugannani and Rice's tilting, with the transform of the law by quadrature: chances
-// below 1e-3 are 5 to 20 % too small where few failures are asked for, and closer for many. Where
-// so many failures are no surprise it says 1.
+// below 1e-3 are up to a third too small where two to four failures are asked for, 5 to 20 % where
+// some more are, and closer for many. Where so many failures are no surprise it says 1.
 #pragma once
 
 #include <cstdint>

@@ -149,7 +149,7 @@ StepResult on_wires(const StepQuestion& question) {
   const Duration all = std::max(in_time.now(), workers.end()) - Time();
   constexpr std::size_t shown = 10;
   result.wires = use_of(*question.wires, carried_B, scaled(all, 1 / iterations), shown,
-                        raised_by(question.meanwhile.changes, in_time.now()));
+                        changed_by(question.meanwhile.changes, in_time.now()));
   result.packets = in_time.packets();
   result.packet_wires = question.wires;
   if (result.packets) result.quality.delivered *= result.packets->of(Cargo::gradients).part();

@@ -151,7 +151,7 @@ WireUse StepPlayer<Clock>::use_of_wires() {
                                  Duration::ps(took.ps() / (int64_t{every} * exchanges)));
   const Time now = in_time_ ? in_time_->now() : Time();
   return use_of(*question_.wires, carried_B, step, shown,
-                raised_by(question_.meanwhile.changes, now));
+                changed_by(question_.meanwhile.changes, now));
 }
 
 // Where workers are alike, iterations differ only where the density does: one is played for all. If

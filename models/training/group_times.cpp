@@ -376,7 +376,7 @@ int GroupTimes::most_sends_on_a_way(const RankGroup& group, const SharedWays& sh
 std::vector<GroupTimes::Way> GroupTimes::find_ways(const RankGroup& group, const Network& network,
                                                    bool goes_around) const {
   const int per_node = cluster_->workers_per_node;
-  std::vector<int> loads;
+  std::vector<double> loads;
   for (const SharedWays& shared : network.shared_ways())
     loads.push_back(most_sends_on_a_way(group, shared, goes_around));
   std::vector<Way> ways(at(group.size - (goes_around ? 0 : 1)));

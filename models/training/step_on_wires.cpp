@@ -283,7 +283,7 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
     played.wire_B = replayed.wire_B;
     if (wants_slices) played.slices = slices_of(gpus, replayed);
     played.wires = use_of(*wires, replayed.carried_B, replayed.until - Time(), shown_links,
-                          raised_by(how.meanwhile.changes, replayed.until));
+                          changed_by(how.meanwhile.changes, replayed.until));
     const auto stage_of = [&](int64_t gpu) { return gpu / (layout.gpus() / layout.pipeline); };
     const auto add_parts = [&](int64_t gpu, StepParts& all) {
       const int64_t stage = stage_of(gpu);

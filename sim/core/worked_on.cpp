@@ -1,3 +1,4 @@
+// How many threads there may be, and who is one of them.
 #include "sim/core/worked_on.h"
 
 #include <sys/resource.h>

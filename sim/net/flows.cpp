@@ -326,8 +326,8 @@ void Flows::tell_watch(Time now) {
   in_use_.resize(watched.size());
   for (std::size_t place = 0; place < watched.size(); ++place) {
     options_.watch->add(place, told_until_, now, in_use_[place]);
-    in_use_[place] = rates_.used(watched[place]) /
-                     std::max(capacities_[watched[place]], rates_.capacity(watched[place]));
+    const double now_B_per_ps = rates_.capacity(watched[place]);
+    in_use_[place] = now_B_per_ps > 0 ? rates_.used(watched[place]) / now_B_per_ps : 0;
   }
   told_until_ = now;
 }

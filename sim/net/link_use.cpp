@@ -7,9 +7,9 @@
 namespace sgdsim {
 
 WireUse use_of(const Resources& wires, const std::vector<double>& carried_B, Duration time,
-               std::size_t count, const std::map<uint32_t, double>& raised) {
+               std::size_t count, const std::map<uint32_t, double>& changed) {
   std::vector<double> capacities = wires.capacities();
-  for (const auto& [way, factor] : raised) capacities[way] *= factor;
+  for (const auto& [way, factor] : changed) capacities[way] *= factor;
   const auto time_ps = static_cast<double>(std::max<int64_t>(1, time.ps()));
   const auto carried = [&](uint32_t way) { return way < carried_B.size() ? carried_B[way] : 0; };
   auto utilisation = [&](uint32_t way) { return carried(way) / (capacities[way] * time_ps); };

@@ -27,9 +27,9 @@ struct WireUse {
 };
 
 // Of bytes that were carried in so much time, by wire; where nothing was sent there may be none.
-// Wires that cost nothing are left out. `raised`: wires that could carry more than at first, on
-// average of the time, and so many times as much.
+// Wires that cost nothing are left out. `changed`: wires that could carry more or less than at
+// first, on average of the time, and so many times as much.
 WireUse use_of(const Resources& wires, const std::vector<double>& carried_B, Duration time,
-               std::size_t count, const std::map<uint32_t, double>& raised = {});
+               std::size_t count, const std::map<uint32_t, double>& changed = {});
 
 }  // namespace sgdsim

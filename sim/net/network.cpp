@@ -103,8 +103,9 @@ std::optional<Network::LeastRates> Network::least_rates(int node) const {
     }
   } else if (const auto* rails = std::get_if<Rails>(&rule_)) {
     const std::array<bool, 5> occurs = {
-        rails->gpus > 1, rails->pod > rails->gpus, rails->pod > rails->gpus && rails->gpus > 1,
-        workers_ > rails->pod, workers_ > rails->pod && rails->gpus > 1};
+        rails->gpus > 1, rails->pod > rails->gpus && workers_ > rails->gpus,
+        rails->pod > rails->gpus && rails->gpus > 1, workers_ > rails->pod,
+        workers_ > rails->pod && rails->gpus > 1};
     for (std::size_t kind = 0; kind < occurs.size(); ++kind)
       if (occurs[kind]) take(rails->classes[kind], kind == 0 && rails->gpus <= node);
   } else {
@@ -126,7 +127,7 @@ void Network::set_shared_ways(std::vector<SharedWays> ways) {
 }
 
 PerByte Network::through_ways(PerByte alone, int from, int to,
-                              const std::vector<int>& loads) const {
+                              const std::vector<double>& loads) const {
   PerByte rate = alone;
   for (std::size_t g = 0; g < shared_ways_.size(); ++g) {
     const SharedWays& shared = shared_ways_[g];
@@ -134,17 +135,17 @@ PerByte Network::through_ways(PerByte alone, int from, int to,
     rate = std::max(rate, std::max(shared.rate_of(from), shared.rate_of(to)) * loads[g]);
   }
   if (crowding_.any() && from / crowding_.group != to / crowding_.group)
-    rate = rate * (1 / crowding_.efficiency(loads.back()));
+    rate = rate * (1 / crowding_.efficiency(static_cast<int>(loads.back())));
   return rate;
 }
 
-PerByte Network::through_slowest_ways(PerByte alone, const std::vector<int>& loads) const {
+PerByte Network::through_slowest_ways(PerByte alone, const std::vector<double>& loads) const {
   PerByte rate = alone;
   for (std::size_t g = 0; g < shared_ways_.size(); ++g)
     rate = std::max(
         rate,
         *std::max_element(shared_ways_[g].rates.begin(), shared_ways_[g].rates.end()) * loads[g]);
-  if (crowding_.any()) rate = rate * (1 / crowding_.efficiency(loads.back()));
+  if (crowding_.any()) rate = rate * (1 / crowding_.efficiency(static_cast<int>(loads.back())));
   return rate;
 }
 

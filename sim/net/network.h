@@ -219,9 +219,9 @@ class Network {
   // ways and, behind them, one for a crowded network.
   bool has_loads() const { return !shared_ways_.empty() || crowding_.any(); }
   // The rate of a pair when so many messages take the busiest of each of the shared ways.
-  PerByte through_ways(PerByte alone, int from, int to, const std::vector<int>& loads) const;
+  PerByte through_ways(PerByte alone, int from, int to, const std::vector<double>& loads) const;
   // The same for the slowest of all ways.
-  PerByte through_slowest_ways(PerByte alone, const std::vector<int>& loads) const;
+  PerByte through_slowest_ways(PerByte alone, const std::vector<double>& loads) const;
 
   // Over TCP (PairCost::acknowledged), but for workers of one node, of so many.
   void acknowledge(double share, int workers_per_node);

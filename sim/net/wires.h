@@ -61,7 +61,7 @@ class Wires {
 
   // The same where so many messages take the busiest of the shared ways (sim/play/sharing.h). The
   // loads must outlive it.
-  Wires sharing(const std::vector<int>& loads) const {
+  Wires sharing(const std::vector<double>& loads) const {
     Wires shared = *this;
     shared.loads_ = &loads;
     return shared;
@@ -129,7 +129,7 @@ class Wires {
 
   const Network* network_;
   AlphaRule alpha_;
-  const std::vector<int>* loads_ = nullptr;
+  const std::vector<double>* loads_ = nullptr;
 };
 
 }  // namespace sgdsim

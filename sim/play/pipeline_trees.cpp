@@ -129,6 +129,10 @@ class PipelinePlayer {
       edge.looks_at = Time::last();
       out_free(edge) = clock(edge.from);
       in_free(edge) = clock(edge.to);
+      if (const Leaving* too = leaving(edge)) {
+        ports_[static_cast<std::size_t>(too->out)].out_free = clock(edge.from);
+        ports_[static_cast<std::size_t>(too->in)].in_free = clock(edge.to);
+      }
     }
     for (int f = 0; f < flows(); ++f)
       for (int v = 0; v < pipeline_.team.size; ++v) there(f, v) = available_at(f, v);
@@ -157,6 +161,16 @@ class PipelinePlayer {
     return ports_[static_cast<std::size_t>(edge.out_port)].out_free;
   }
   Time& in_free(const Edge& edge) { return ports_[static_cast<std::size_t>(edge.in_port)].in_free; }
+  // Ports inside nodes that an edge to another one takes, too.
+  struct Leaving {
+    int out = -1;
+    int in = -1;
+  };
+  const Leaving* leaving(const Edge& edge) const {
+    if (leaving_.empty()) return nullptr;
+    const Leaving& its = leaving_[static_cast<std::size_t>(&edge - edges_.data())];
+    return its.out < 0 ? nullptr : &its;
+  }
   int flows() const { return static_cast<int>(pipeline_.flows.size()); }
   // Of the blocks of a flow: those that a member has.
   int64_t& there(int f, int v) {
@@ -169,6 +183,7 @@ class PipelinePlayer {
   Edge& edge(int e) { return edges_[static_cast<std::size_t>(e)]; }
 
   void find_ports();
+  Time possible_at(const Edge& it, const Leg& leg);
   Time first_start();
   int64_t available_at(int f, int v) const {
     return trees_.available(f, v,
@@ -203,6 +218,8 @@ class PipelinePlayer {
   };
   std::vector<KnownLeg> known_legs_;
   std::vector<PortTimes> ports_;
+  std::vector<Leaving> leaving_;  // of each edge; empty: none takes two
+  PerByte inside_;                // what a byte takes there
   std::vector<Time> fold_free_;
   std::vector<int64_t> there_;
   std::vector<int> candidates_;
@@ -213,17 +230,36 @@ class PipelinePlayer {
   EventQueue<Happening> queue_;
 };
 
-// Links inside a node are ports apart from those by which its workers leave it, where they do not
-// lead there.
+// Links inside a node are ports apart from those by which its workers leave it. Where they lead
+// there, what leaves takes both: those inside for as long as its bytes take there.
 void PipelinePlayer::find_ports() {
-  const Network::InnerLinks& inner = wires_.network().inner_links();
+  const Network& network = wires_.network();
+  const Network::InnerLinks& inner = network.inner_links();
+  const auto least = network.least_rates(inner.node);
+  const bool are_apart = inner.node > 1 && least.has_value();  // on graphs nobody knows
   const auto node_of = [&](int v) { return pipeline_.team.colleague(base_, v) / inner.node; };
-  for (Edge& edge : edges_) {
-    const bool stays = inner.node > 1 && !inner.lead_out && node_of(edge.from) == node_of(edge.to);
-    const int first = stays ? pipeline_.team.size : 0;
-    edge.out_port = first + edge.from;
-    edge.in_port = first + edge.to;
+  const int size = pipeline_.team.size;
+  leaving_.clear();
+  if (are_apart && inner.lead_out) {
+    leaving_.resize(edges_.size());
+    inside_ = least->inside;
   }
+  for (std::size_t e = 0; e < edges_.size(); ++e) {
+    Edge& edge = edges_[e];
+    const bool stays = are_apart && node_of(edge.from) == node_of(edge.to);
+    edge.out_port = (stays ? size : 0) + edge.from;
+    edge.in_port = (stays ? size : 0) + edge.to;
+    if (!stays && !leaving_.empty()) leaving_[e] = {size + edge.from, size + edge.to};
+  }
+}
+
+// When both ports, or all four, could be free.
+Time PipelinePlayer::possible_at(const Edge& it, const Leg& leg) {
+  Time possible = std::max(out_free(it), in_free(it) - leg.flight);
+  if (const Leaving* too = leaving(it))
+    possible = std::max({possible, ports_[static_cast<std::size_t>(too->out)].out_free,
+                         ports_[static_cast<std::size_t>(too->in)].in_free - leg.flight});
+  return possible;
 }
 
 Time PipelinePlayer::first_start() {
@@ -328,7 +364,7 @@ void PipelinePlayer::try_edge(int e, Time now) {
   Edge& it = edge(e);
   const int64_t block = it.sent;
   const Leg leg = leg_of(it, block);
-  const Time possible = std::max(out_free(it), in_free(it) - leg.flight);
+  const Time possible = possible_at(it, leg);
   if (possible > now) {
     if (it.looks_at <= possible) return;
     it.looks_at = possible;
@@ -342,6 +378,13 @@ void PipelinePlayer::try_edge(int e, Time now) {
   const Time complete = in_series ? taken + leg.fold : taken;
   out_free(it) = now + leg.out_busy;
   in_free(it) = in_series ? complete : first_byte + leg.in_busy;
+  if (const Leaving* too = leaving(it)) {
+    // Until it is there, what stays inside goes before it.
+    const Duration busy = inside_.of(trees_.block_B(it.flow, block));
+    Time& in = ports_[static_cast<std::size_t>(too->in)].in_free;
+    ports_[static_cast<std::size_t>(too->out)].out_free = now + std::min(busy, leg.out_busy);
+    in = std::max(in, now) + std::min(busy, leg.in_busy);
+  }
   it.taken = taken;
   ++it.sent;
   const Kind next = is_folded && pipeline_.reduce_overlaps ? Kind::taken : Kind::complete;
@@ -355,7 +398,7 @@ void PipelinePlayer::try_edge(int e, Time now) {
   // its own, where messages are jittered.
   if (it.sent == trees_.blocks(it.flow)) return;
   if (there(it.flow, it.from) <= it.sent) return;
-  const Time again = std::max(out_free(it), in_free(it) - leg_of(it, it.sent).flight);
+  const Time again = possible_at(it, leg_of(it, it.sent));
   if (it.looks_at > again) {
     it.looks_at = again;
     queue_.push(again, {Kind::look, e, 0});

@@ -2,6 +2,7 @@
 #include "sim/play/sharing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <variant>
 
@@ -41,7 +42,7 @@ class Counter {
   void count(std::size_t shared, std::size_t way) {
     int& messages = counts_[shared][way];
     if (messages++ == 0) touched_.emplace_back(shared, way);
-    most_[shared] = std::max(most_[shared], messages);
+    most_[shared] = std::max(most_[shared], static_cast<double>(messages));
   }
 
   const Network& network_;
@@ -140,8 +141,7 @@ void for_each_shared(std::vector<Use>& uses, const F& f) {
     const std::size_t way = uses[begin].way;
     const std::span<Use> on_way(&uses[begin], end - begin);
     const int by_one = std::max(most_of_one(on_way, &Use::from), most_of_one(on_way, &Use::to));
-    const auto all = static_cast<int>(on_way.size());
-    f(way, (all + by_one - 1) / by_one);
+    f(way, static_cast<double>(on_way.size()) / by_one);
   }
 }
 
@@ -158,8 +158,8 @@ TreeLoads::TreeLoads(const Network& network, const TreePipeline& pipeline) : net
       uses.push_back({2 * shared.way_out(from, to), from, to});
       uses.push_back({2 * shared.way_in(to) + 1, from, to});
     });
-    std::vector<int>& its = by_way_.emplace_back(2 * shared.count(network.workers()));
-    for_each_shared(uses, [&](std::size_t way, int load) { its[way] = load; });
+    WayLoads& its = by_way_.emplace_back(2 * shared.count(network.workers()));
+    for_each_shared(uses, [&](std::size_t way, double load) { its[way] = load; });
   }
   const Crowding& crowding = network.crowding();
   if (!crowding.any()) return;
@@ -167,7 +167,7 @@ TreeLoads::TreeLoads(const Network& network, const TreePipeline& pipeline) : net
   for_each_edge(pipeline, network.workers(), [&](int from, int to) {
     if (from / crowding.group != to / crowding.group) uses.push_back({0, from, to});
   });
-  for_each_shared(uses, [&](std::size_t, int load) { crowd_ = load; });
+  for_each_shared(uses, [&](std::size_t, double load) { crowd_ = std::ceil(load); });
 }
 
 const WayLoads& TreeLoads::of(int from, int to) {
@@ -184,7 +184,7 @@ const WayLoads& TreeLoads::of(int from, int to) {
 
 WayLoads TreeLoads::most() const {
   WayLoads most;
-  for (const std::vector<int>& its : by_way_)
+  for (const WayLoads& its : by_way_)
     most.push_back(its.empty() ? 0 : *std::max_element(its.begin(), its.end()));
   if (network_->crowding().any()) most.push_back(crowd_);
   return most;

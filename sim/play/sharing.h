@@ -15,9 +15,9 @@
 
 namespace sgdsim {
 
-// Messages through the busiest way of each of the shared ways; of a network that gets crowded, all
-// messages that it carries at once are one more, the last.
-using WayLoads = std::vector<int>;
+// Messages through the busiest way of each of the shared ways, of blocks in the mean; of a network
+// that gets crowded, all messages that it carries at once are one more, the last.
+using WayLoads = std::vector<double>;
 
 // Of the rounds of one phase. Rounds that are alike are counted once.
 class PhaseLoads {
@@ -44,8 +44,8 @@ class TreeLoads {
 
  private:
   const Network* network_;
-  std::vector<std::vector<int>> by_way_;  // of each of the shared ways: of every way, out and in
-  int crowd_ = 0;
+  std::vector<WayLoads> by_way_;  // of each of the shared ways: of every way, out and in
+  double crowd_ = 0;
   WayLoads answer_;
 };
 

@@ -6,32 +6,32 @@
 
 namespace sgdsim {
 
-std::map<uint32_t, double> raised_by(std::span<const WireChange> changes, Time until) {
-  struct Raised {
+std::map<uint32_t, double> changed_by(std::span<const WireChange> changes, Time until) {
+  struct Changed {
     double factor = 1;
     Time since;
     double sum_ps = 0;
   };
-  std::map<uint32_t, Raised> all;
-  const auto go_on = [&](Raised& one, Time now) {
+  std::map<uint32_t, Changed> all;
+  const auto go_on = [&](Changed& one, Time now) {
     one.sum_ps += one.factor * static_cast<double>((now - one.since).ps());
     one.since = now;
   };
   for (const WireChange& change : changes) {
     if (change.loss >= 0 || change.at >= until) continue;
     for (const uint32_t resource : change.resources) {
-      Raised& one = all[resource];
+      Changed& one = all[resource];
       go_on(one, change.at);
-      one.factor = std::max(1.0, change.factor);
+      one.factor = change.factor > 0 ? change.factor : 1;
     }
   }
-  std::map<uint32_t, double> raised;
+  std::map<uint32_t, double> changed;
   for (auto& [resource, one] : all) {
     go_on(one, until);
     const double mean = one.sum_ps / static_cast<double>(until.ps());
-    if (mean > 1) raised[resource] = mean;
+    if (mean != 1) changed[resource] = mean;
   }
-  return raised;
+  return changed;
 }
 
 TrafficInTime::TrafficInTime(const ActorClock& clock, const Network* network, const Meanwhile& what,

@@ -29,8 +29,8 @@ struct Meanwhile {
 };
 
 // What resources could carry until then, over what they carry as they are, where changes have made
-// them faster; what makes them slower, or closes them, does not count. Changes in order of time.
-std::map<uint32_t, double> raised_by(std::span<const WireChange> changes, Time until);
+// them faster or slower; what closes them does not count. Changes in order of time.
+std::map<uint32_t, double> changed_by(std::span<const WireChange> changes, Time until);
 
 // An actor of the clockwork (clockwork.h).
 class TrafficInTime {

@@ -2,6 +2,7 @@
 #include "study/advise/advice.h"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 
 #include "models/collective/simulate.h"
@@ -239,14 +240,25 @@ class Adviser {
   std::vector<Change> best_by_formulas(const std::vector<Change>& pairs, std::size_t algorithms) {
     std::vector<Change> by_formulas = pairs;
     for (Change& pair : by_formulas) pair.settings.emplace_back("fidelity=closed_form");
+    // What is best by itself is simulated with each other, too: formulas know less.
+    constexpr std::size_t best_of_each = 2;
+    constexpr double first = -std::numeric_limits<double>::infinity();
     std::vector<std::pair<double, std::size_t>> order;  // the least first
     const std::vector<Played> played = play_all(by_formulas);
-    for (std::size_t i = 0; i < played.size(); ++i)
-      if (played[i].line) order.emplace_back(-played[i].line->factor, i);
-    if (order.empty())
-      for (std::size_t i = 0; i < pairs.size(); ++i)
-        order.emplace_back(static_cast<double>(i / algorithms + i % algorithms), i);
+    for (std::size_t i = 0; i < played.size(); ++i) {
+      if (i / algorithms < best_of_each && i % algorithms < best_of_each)
+        order.emplace_back(first, i);
+      else
+        order.emplace_back(played[i].line ? -played[i].line->factor : 0, i);
+    }
     std::stable_sort(order.begin(), order.end());
+    // Formulas tell some from each other only here.
+    order.erase(std::unique(order.begin(), order.end(),
+                            [](const auto& one, const auto& other) {
+                              return one.first == other.first && one.first != first &&
+                                     one.first != 0;
+                            }),
+                order.end());
     order.resize(std::min(order.size(), most_pairs));
     std::vector<Change> best;
     for (const auto& [place, number] : order) best.push_back(pairs[number]);

@@ -192,7 +192,7 @@ JobsAnswer answer_of(const JobTrials& trials, bool wants_timeline, int64_t bins,
   const Duration end = together.now() - Time();
   if (wires->are_routes())
     answer.use = use_of(*wires, together.carried_B(), end, shown_links,
-                        raised_by(file.changes, together.now()));
+                        changed_by(file.changes, together.now()));
   answer.packets = together.packets();
   if (answer.packets) answer.queues = longest_queues(*answer.packets, *wires, shown_links);
   if (bins > 0 && !answer.use.busiest.empty())

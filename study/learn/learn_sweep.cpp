@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "sim/core/error.h"
-#include "sim/core/parallel.h"
+#include "sim/core/worked_on.h"
 #include "study/learn/learn_answer.h"
 #include "study/learn/learn_fields.h"
 #include "study/table.h"
@@ -159,12 +159,12 @@ std::vector<std::string> LearnSweep::titles() const {
   return titles;
 }
 
-LearnSweep::Point LearnSweep::played(int64_t number) const {
+LearnSweep::Point LearnSweep::played(int64_t number, const std::function<void()>& look) const {
   Point point;
   try {
     const ResolvedExperiment resolved = resolved_at(points_.values_at(number));
     LearnQuestion question = question_at(resolved);
-    Stopper stopper(watch_.look);
+    Stopper stopper(look);
     play_methods(question, resolved, &stopper);
     point.question = std::move(question);
   } catch (const InputError& error) {
@@ -179,23 +179,13 @@ LearnSweep::Point LearnSweep::played(int64_t number) const {
 
 // Simulates the next points, and learns what they need.
 void LearnSweep::take_points(int64_t first) {
-  ready_.clear();
   first_ = first;
   const int64_t end = std::min(points_.count(), first + at_once_);
-  int64_t next = first;
-  OrderedWork<int64_t, Point> work(
-      {.next = [&]() -> std::optional<int64_t> {
-         return next < end ? std::optional(next++) : std::nullopt;
-       },
-       .work = [&](int, const int64_t& number) { return played(number); },
-       .take =
-           [&](std::vector<Point>&& points) {
-             watch_();
-             for (Point& point : points) ready_.push_back(std::move(point));
-             return true;
-           }},
-      base_.threads, std::chrono::milliseconds(20));
-  work.run();
+  ready_ = worked_on<Point>(static_cast<std::size_t>(end - first),
+                            {.threads = base_.threads, .look = watch_.look},
+                            [&](int, std::size_t number, const std::function<void()>& look) {
+                              return played(first + static_cast<int64_t>(number), look);
+                            });
   std::vector<const LearnQuestion*> questions;
   for (const Point& point : ready_)
     if (point.question) questions.push_back(&*point.question);

@@ -41,7 +41,7 @@ class LearnSweep {
   ResolvedExperiment resolved_at(const Json& values) const;
   LearnQuestion question_at(const ResolvedExperiment& resolved) const;
   void check_methods() const;
-  Point played(int64_t number) const;
+  Point played(int64_t number, const std::function<void()>& look) const;
   void take_points(int64_t first);
   void choose_target();
   Json answer_json(const LearnQuestion& question, const Learned& learned, const Point& point) const;

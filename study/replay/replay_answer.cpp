@@ -362,7 +362,7 @@ ReplayAnswer answer_replay(const ReplayWords& words, bool records, const Watch& 
   if (is_on_wires(answer.fidelity))
     answer.wires =
         use_of(*wires.wires, answer.played->carried_B, answer.played->until - Time(), busiest_shown,
-               raised_by(question.meanwhile.changes, answer.played->until));
+               changed_by(question.meanwhile.changes, answer.played->until));
   note_unequal(answer);
   if (const std::string lost = delivered_warning(answer.played->least_delivered); !lost.empty())
     answer.warnings.push_back(lost);

@@ -45,7 +45,7 @@ Completion completion_of(const TrafficFile& traffic, const FlowsPlayed& played,
   completion.slowdown = spread_of(std::move(slowdowns));
   if (wires.are_routes())
     completion.wires = use_of(wires, played.carried_B, played.until - Time(), links,
-                              raised_by(traffic.changes, played.until));
+                              changed_by(traffic.changes, played.until));
   if (played.packets) add_packets(completion, traffic, played, wires, links);
   return completion;
 }
