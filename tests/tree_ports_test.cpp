@@ -57,7 +57,7 @@ TEST_CASE("trees in boxes: a shared card takes all edges one after the other") {
   }
 }
 
-// A chain goes up and down at once.
+// A chain goes up and down at once; which of two blocks is first at a port moves some start-ups.
 TEST_CASE("trees in boxes: lp is as fast at fidelity message as at flow") {
   for (const char* cluster : {"dgx_h100_4", "100gbe_2x8", "aws_p3_2"}) {
     const auto ms = [&](const char* fidelity) {

@@ -195,9 +195,7 @@ class TableReader {
   explicit TableReader(const PlotRequest& request) : request_(request) {}
 
   void add(const Json& row) {
-    ++rows_;
-    if (const auto of = row.find("of"); of != row.end() && of->is_number_integer())
-      table_.left_out.of = std::max(table_.left_out.of, of->get<int64_t>());
+    note_point(row);
     if (!has_result(row)) {
       ++table_.left_out.without_result;
       return;
@@ -213,7 +211,8 @@ class TableReader {
 
   PlotTable finish() {
     if (!is_chosen_) choose();
-    table_.left_out.missing = std::max<int64_t>(0, table_.left_out.of - rows_);
+    table_.left_out.missing =
+        std::max<int64_t>(0, table_.left_out.of - static_cast<int64_t>(points_.size()));
     if (table_.rows.empty())
       throw InputError(request_.options.y, "no row has a number in the column " + table_.y);
     return std::move(table_);
@@ -221,6 +220,15 @@ class TableReader {
 
  private:
   static constexpr std::size_t most_looked_at = 1000;
+
+  void note_point(const Json& row) {
+    const auto point = row.find("point");
+    const auto of = row.find("of");
+    if (point == row.end() || of == row.end()) return;
+    if (!point->is_number_integer() || !of->is_number_integer()) return;
+    points_.insert(point->get<int64_t>());
+    table_.left_out.of = std::max(table_.left_out.of, of->get<int64_t>());
+  }
 
   void choose() {
     if (waiting_.empty()) throw InputError(request_.file, "no row has a result");
@@ -264,7 +272,7 @@ class TableReader {
     return axes;
   }
 
-  int64_t rows_ = 0;  // of the file
+  std::set<int64_t> points_;  // of a sweep, that are in the file
   const PlotRequest& request_;
   PlotTable table_;
   std::map<std::string, std::map<std::string, Json>> alike_;  // by axis and text

@@ -12,6 +12,26 @@
 namespace sgdsim::learning {
 namespace {
 
+// Whether some elements are sent and others are not.
+bool is_of_elements(Numbers numbers) {
+  switch (numbers) {
+    case Numbers::topk:
+    case Numbers::topk_of_sum:
+    case Numbers::gtopk:
+    case Numbers::random:
+    case Numbers::threshold:
+      return true;
+    case Numbers::all:
+    case Numbers::truncate16:
+    case Numbers::quantize8:
+    case Numbers::qsgd:
+    case Numbers::sign:
+    case Numbers::powersgd:
+      return false;
+  }
+  return false;
+}
+
 std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
 template <class Real>
@@ -123,43 +143,13 @@ bool Exchange<Real>::is_of_each() const {
 // Nothing is left out, so that there is nothing to select.
 template <class Real>
 bool Exchange<Real>::is_whole(int64_t iteration) const {
-  switch (compressing_.numbers) {
-    case Numbers::all:
-      return true;
-    case Numbers::topk:
-    case Numbers::topk_of_sum:
-    case Numbers::gtopk:
-    case Numbers::random:
-      return compressing_.density_at(iteration) >= 1;
-    case Numbers::threshold:
-    case Numbers::truncate16:
-    case Numbers::quantize8:
-    case Numbers::qsgd:
-    case Numbers::sign:
-    case Numbers::powersgd:
-      return false;
-  }
-  return false;
+  if (!is_of_elements(compressing_.numbers)) return compressing_.numbers == Numbers::all;
+  return compressing_.numbers != Numbers::threshold && compressing_.density_at(iteration) >= 1;
 }
 
 template <class Real>
 bool Exchange<Real>::selects(int64_t iteration) const {
-  switch (compressing_.numbers) {
-    case Numbers::topk:
-    case Numbers::topk_of_sum:
-    case Numbers::gtopk:
-    case Numbers::random:
-    case Numbers::threshold:
-      return !is_whole(iteration);
-    case Numbers::all:
-    case Numbers::truncate16:
-    case Numbers::quantize8:
-    case Numbers::qsgd:
-    case Numbers::sign:
-    case Numbers::powersgd:
-      return false;
-  }
-  return false;
+  return is_of_elements(compressing_.numbers) && !is_whole(iteration);
 }
 
 template <class Real>

@@ -221,8 +221,7 @@ class Adviser {
     return changes;
   }
 
-  // Strategies with algorithms. Where messages are simulated a handful of them has to do: those
-  // that are best by formulas, and, where there are none for this experiment, those of the best.
+  // Strategies with algorithms. Where messages are simulated a handful of them has to do.
   std::vector<Change> pairs() {
     const std::vector<Change> strategies = best_of([](const Change& change) {
       return change.kinds.front() == ChangeKind::strategy ||
@@ -234,29 +233,32 @@ class Adviser {
     for (const Change& first : strategies)
       for (const Change& second : algorithms) pairs.push_back(both(first, second));
     if (advice_.experiment.fidelity == Fidelity::closed_form) return pairs;
-    return best_by_formulas(pairs, algorithms.size());
+    return likeliest(pairs, algorithms.size());
   }
 
-  std::vector<Change> best_by_formulas(const std::vector<Change>& pairs, std::size_t algorithms) {
+  // The two best of each with each other, and those that are best by formulas, which know less;
+  // what has no formula comes last. `pairs`: each strategy with all algorithms, the best of both
+  // first.
+  std::vector<Change> likeliest(const std::vector<Change>& pairs, std::size_t algorithms) {
     std::vector<Change> by_formulas = pairs;
     for (Change& pair : by_formulas) pair.settings.emplace_back("fidelity=closed_form");
-    // What is best by itself is simulated with each other, too: formulas know less.
     constexpr std::size_t best_of_each = 2;
     constexpr double first = -std::numeric_limits<double>::infinity();
-    std::vector<std::pair<double, std::size_t>> order;  // the least first
+    constexpr double last = 0;
+    std::vector<std::pair<double, std::size_t>> order;
     const std::vector<Played> played = play_all(by_formulas);
     for (std::size_t i = 0; i < played.size(); ++i) {
       if (i / algorithms < best_of_each && i % algorithms < best_of_each)
         order.emplace_back(first, i);
       else
-        order.emplace_back(played[i].line ? -played[i].line->factor : 0, i);
+        order.emplace_back(played[i].line ? -played[i].line->factor : last, i);
     }
     std::stable_sort(order.begin(), order.end());
-    // Formulas tell some from each other only here.
+    // Of those that formulas do not tell apart one has to do.
     order.erase(std::unique(order.begin(), order.end(),
                             [](const auto& one, const auto& other) {
                               return one.first == other.first && one.first != first &&
-                                     one.first != 0;
+                                     one.first != last;
                             }),
                 order.end());
     order.resize(std::min(order.size(), most_pairs));

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <thread>
 
 #include "sim/core/error.h"
+#include "sim/core/worked_on.h"
 #include "study/goodput/goodput_answer.h"
 #include "study/goodput/goodput_output.h"
 #include "study/goodput/goodput_sweep.h"
@@ -123,8 +123,8 @@ GoodputQuestion goodput_question(const GoodputWords& words, const std::function<
 }
 
 int threads_of(const GoodputWords& words) {
-  const int all = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 16U));
-  return words.threads > 0 ? words.threads : all;
+  constexpr int most = 16;  // more find no work
+  return words.threads > 0 ? words.threads : std::min(most, all_cores());
 }
 
 Answer answer_goodput(const Value& asked, const Watch& watch) {

@@ -2,6 +2,7 @@
 #include "study/layout/layout_answer.h"
 
 #include <algorithm>
+#include <exception>
 #include <set>
 
 #include "models/training/memory.h"
@@ -97,10 +98,11 @@ std::vector<Result> on_all_cores(const LayoutQuestion& question, GroupsOfThreads
                            });
 }
 
-// A layout on wires, or why it is not simulated.
+// A layout on wires, or why it is not simulated, or what ends the search if it comes to that.
 struct OnWires {
   std::optional<LayoutLine> line = {};
   std::string why_not = {};
+  std::exception_ptr ends = {};
 };
 
 OnWires on_wires(const LayoutQuestion& question, const Layout& layout, GroupTimes& groups,
@@ -108,7 +110,9 @@ OnWires on_wires(const LayoutQuestion& question, const Layout& layout, GroupTime
   try {
     return {.line = line_of(question, groups, layout, question.fidelity, false, &stopper)};
   } catch (const StuckStep&) {
-    throw;
+    return {.ends = std::current_exception()};
+  } catch (const LimitReached&) {
+    return {.ends = std::current_exception()};
   } catch (const InputError& error) {
     return {.why_not = error.what()};
   }
@@ -131,6 +135,7 @@ void play_on_wires(const LayoutQuestion& question, GroupsOfThreads& groups, Layo
                return on_wires(question, found[first + number].found.layout, its, stopper);
              })) {
       if (effort >= 1) break;
+      if (one.ends) std::rethrow_exception(one.ends);
       const Layout& layout = found[tried++].found.layout;
       if (one.line) {
         effort += one.line->on_wires->effort;

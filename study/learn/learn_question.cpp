@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <thread>
 
 #include "models/learning/registry.h"
 #include "models/step/asynchronous_workers.h"
 #include "sim/core/error.h"
 #include "sim/core/number_list.h"
 #include "sim/core/refusal.h"
+#include "sim/core/worked_on.h"
 #include "study/learn/absent_workers.h"
 #include "study/learn/lesson_times.h"
 #include "study/learn/lost_packets.h"
@@ -78,7 +78,7 @@ void read_numbers(const LearnWords& words, LearnQuestion& question) {
   if (!words.iterations.empty())
     question.iterations = whole_option("--iterations", words.iterations, 2, 1'000'000);
   question.evaluate = std::max<int64_t>(1, question.iterations / 50);
-  question.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  question.threads = all_cores();
   if (!words.threads.empty())
     question.threads = static_cast<int>(whole_option("--jobs", words.threads, 1, 1024));
 }

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <thread>
 
+#include "sim/core/worked_on.h"
 #include "study/learn/lessons.h"
 
 namespace sgdsim {
@@ -33,7 +33,7 @@ LearnQuestion band_question(const BandTask& task, int workers) {
   question.evaluate = std::max<int64_t>(1, task.iterations / evaluations);
   question.workers = workers;
   question.samples = std::max(1, question.task.samples / workers);
-  question.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  question.threads = all_cores();
   return question;
 }
 

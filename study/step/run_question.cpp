@@ -82,14 +82,15 @@ class Planner {
       std::vector<Asked> more = asked(with);
       std::move(more.begin(), more.end(), std::back_inserter(all));
     }
-    std::vector<StrategyPlan> plans;
-    for (std::vector<StrategyPlan>&some : worked_on<std::vector<StrategyPlan>>(
-             all.size(), {.look = [&] { stopper.look(); }},
-             [&](int, std::size_t number, const std::function<void()>&look) {
-               Stopper its(look, stopper.limits());
-               return answered(all[number], its);
-             }))
-      std::move(some.begin(), some.end(), std::back_inserter(plans));
+    using Plans = std::vector<StrategyPlan>;
+    std::vector<Plans> answers =
+        worked_on<Plans>(all.size(), {.look = [&] { stopper.look(); }},
+                         [&](int, std::size_t number, const std::function<void()>& look) {
+                           Stopper its(look, stopper.limits());
+                           return answered(all[number], its);
+                         });
+    Plans plans;
+    for (Plans& some : answers) std::move(some.begin(), some.end(), std::back_inserter(plans));
     return plans;
   }
 
