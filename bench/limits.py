@@ -39,7 +39,7 @@ LIMITS = {
     ("step_bench", "jitter/ring_256x160"): 2,
     ("sweep_bench", "point"): 0.03,
     ("sweep_bench", "column_row"): 0.013,
-    ("layout_bench", "layout_search"): 70,
+    ("layout_bench", "layout_search"): 120,
     ("layout_bench", "layout_play"): 0.08,
     ("layout_bench", "layout_jitter"): 2.7,
 }
