@@ -146,6 +146,40 @@ TEST_CASE("traffic: links that get slower are full when they carry all that they
   }
 }
 
+// What is being sent when a link slows down is counted at what the link has.
+TEST_CASE("traffic: no link carries more than it can when it slows down under a packet") {
+  const Json cluster = {{"shape", "single_switch"},
+                        {"nodes", 2},
+                        {"nic", {{"latency", "1 us"}, {"bandwidth", "1 Gbps"}}}};
+  for (const std::string fidelity : {"flow", "packet"})
+    for (const double at_us : {3.0, 31.0, 40.5, 77.7}) {
+      CAPTURE(fidelity);
+      CAPTURE(at_us);
+      const Json traffic = {
+          {"schema", "sgdsim/traffic/1"},
+          {"flows",
+           {{"generator", "listed"},
+            {"list", Json::array({{{"from", 0}, {"to", 1}, {"size", "100 KB"}}})}}},
+          {"changes",
+           {{{"at", std::to_string(at_us) + " us"},
+             {"link", {"node0", "switch"}},
+             {"bandwidth", 0.01}}}}};
+      const Temporary file(Temporary::Kind::file, traffic.dump());
+      const Json answer = json_of_run({"traffic", file.name(), "-c", cluster.dump(), "--fidelity",
+                                       fidelity, "--bins", "40", "--format", "json"});
+      const double used = answer["busiest"][0]["utilisation"].get<double>();
+      CHECK(used <= 1 + 1e-9);
+      CHECK(used > 0.98);
+      for (const Json& part : answer["busiest"][0]["over_time"])
+        CHECK(part.get<double>() <= 1 + 1e-9);
+      // 125 B/us until then, 1.25 after; headers are less than 6 %.
+      const double end_us = answer["makespan_us"].get<double>();
+      const double least = at_us + (100e3 - 125 * at_us) / 1.25;
+      CHECK(end_us >= least);
+      CHECK(end_us <= 1.07 * least);
+    }
+}
+
 // The same bytes at a tenth of the rate: that one is named.
 TEST_CASE("run: the busiest link is the one that got slower") {
   const Json answer = json_of_run(

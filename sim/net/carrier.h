@@ -80,7 +80,7 @@ class Carrier {
   // As it would be for a message: whether the flight is apart from what is shared.
   virtual AlphaRule alpha_of_legs() const = 0;
   // A resource gives so much of what it has from now on.
-  virtual void scale(uint32_t resource, double factor) = 0;
+  virtual void scale(uint32_t resource, double factor, Time now) = 0;
   // Wires open or close: messages take the routes that there are now, and those without one wait.
   virtual void open(std::span<const uint32_t> resources, bool is_open, Time now) = 0;
   // Messages that do not arrive if nothing else happens.

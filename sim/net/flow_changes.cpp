@@ -66,7 +66,7 @@ void Flows::open(std::span<const uint32_t> resources, bool is_open, Time now) {
   for (const uint32_t message : again) find_route(message);
 }
 
-void Flows::scale(uint32_t resource, double factor) {
+void Flows::scale(uint32_t resource, double factor, Time) {
   rates_.set_capacity(resource, capacities_[resource] * factor);
   has_faster_ = has_faster_ || factor > 1;
   // What is slower or as at first again may have been the narrowest of a way that is faster.

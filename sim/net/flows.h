@@ -64,7 +64,7 @@ class Flows final : public Carrier {
   // Over wires, the flight is apart from what is shared.
   AlphaRule alpha_of_legs() const override { return is_routed_ ? AlphaRule::wire : options_.alpha; }
   const FairRates& rates() const { return rates_; }
-  void scale(uint32_t resource, double factor) override;
+  void scale(uint32_t resource, double factor, Time now) override;
   // The rest of what messages in progress have paid stays paid.
   void open(std::span<const uint32_t> resources, bool is_open, Time now) override;
   std::vector<Stranded> stranded() override;

@@ -334,16 +334,7 @@ uint32_t Packets::draw_way(Conversation& conversation, bool is_data) {
   return static_cast<uint32_t>(ways_random_.bits());
 }
 
-// ---- changes
-
-void Packets::scale(uint32_t resource, double factor) {
-  ports_[resource].ps_per_B = roads_.all()[resource].ps_per_B / factor;
-}
-
-void Packets::lose(std::span<const uint32_t> resources, double chance) {
-  for (const uint32_t resource : resources) losses_[resource] = static_cast<float>(chance);
-  has_lost_ = true;
-}
+// ---- what is told
 
 // Of a packet that is being sent, the part that was.
 std::vector<double> Packets::carried_B(Time now) const {
@@ -373,58 +364,6 @@ std::shared_ptr<const PacketReport> Packets::report(Time end) const {
         {number, port.most_B, waiting / static_cast<double>(std::max<int64_t>(1, end.ps()))});
   }
   return report;
-}
-
-void Packets::open(std::span<const uint32_t> resources, bool is_open, Time now) {
-  if (!wires_.open(resources, is_open)) return;
-  std::fill(table_.begin(), table_.end(), unknown_entry);
-  has_closed_ = true;
-  if (!is_open)
-    for (const uint32_t number : resources)
-      for (PacketPort& port = ports_[number]; port.filled != 0;) {
-        const uint32_t packet = ports_.take(port, ports_.next_queue(port), now);
-        let_go(pool_[packet], now);
-        drop(packet, counts_.unrouted);
-      }
-  look_for_ways_again(now);
-  forget_what_is_over();
-}
-
-void Packets::look_for_ways_again(Time now) {
-  for (const auto& conversation : conversations_) {
-    if (!conversation || conversation->parcel_.from == conversation->parcel_.to) continue;
-    const RouteFacts route_now = route(conversation->parcel_.from, conversation->parcel_.to);
-    if (route_now.is_whole) conversation->route_.ways = route_now.ways;
-    conversation->permutation_.clear();
-    conversation->next_way_ = 0;
-  }
-  std::vector<uint32_t> again = std::exchange(unrouted_, {});
-  for (Card& card : cards_) {
-    for (const uint32_t first : card.first)
-      for (uint32_t one = first; one != Packet::none; one = conversations_[one]->next_ready_) {
-        conversations_[one]->is_ready_ = false;
-        again.push_back(one);
-      }
-    std::deque<Run> runs = std::move(card.runs);
-    card = {};
-    card.runs = std::move(runs);
-  }
-  for (const uint32_t one : again) {
-    Conversation& conversation = *conversations_[one];
-    conversation.is_unrouted_ = false;
-    maybe_over_.push_back(one);
-    if (const uint32_t packets = std::exchange(conversation.without_way_, 0); packets > 0)
-      add_run(conversation, packets, now);
-    else
-      ready(conversation, now);
-  }
-  for (const Parked& parked : std::exchange(parked_, {})) {
-    const Parcel& parcel = parked.parcel;
-    if (route(parcel.from, parcel.to).is_whole)
-      connect(parked.number, parcel, parked.is_wanted, now);
-    else
-      parked_.push_back(parked);
-  }
 }
 
 // ---- conversations

@@ -68,7 +68,7 @@ class Packets final : public Carrier {
   Report happen(const Event& event, Time now) override;
   void settle(Time) override {}
   AlphaRule alpha_of_legs() const override { return AlphaRule::wire; }
-  void scale(uint32_t resource, double factor) override;
+  void scale(uint32_t resource, double factor, Time now) override;
   void open(std::span<const uint32_t> resources, bool is_open, Time now) override;
   void lose(std::span<const uint32_t> resources, double chance) override;
   std::shared_ptr<const PacketReport> report(Time end) const override;

@@ -46,7 +46,9 @@ class LoggedCarrier : public Carrier {
   void want(uint32_t message, Time now) override { carrier_->want(message, now); }
   void settle(Time now) override { carrier_->settle(now); }
   AlphaRule alpha_of_legs() const override { return carrier_->alpha_of_legs(); }
-  void scale(uint32_t resource, double factor) override { carrier_->scale(resource, factor); }
+  void scale(uint32_t resource, double factor, Time now) override {
+    carrier_->scale(resource, factor, now);
+  }
   void open(std::span<const uint32_t> resources, bool is_open, Time now) override {
     carrier_->open(resources, is_open, now);
   }

@@ -91,7 +91,8 @@ void TrafficInTime::change(std::size_t number, Time now) {
 
 void TrafficInTime::change_bandwidth(const WireChange& what, Time now) {
   if (what.factor > 0)
-    for (const uint32_t resource : what.resources) clock_.carrier()->scale(resource, what.factor);
+    for (const uint32_t resource : what.resources)
+      clock_.carrier()->scale(resource, what.factor, now);
   clock_.carrier()->open(what.resources, what.factor > 0, now);
 }
 
