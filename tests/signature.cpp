@@ -32,18 +32,23 @@ class SignatureHash {
   void add(std::string_view text) {
     for (const char one : text) add(static_cast<unsigned char>(one));
   }
-  void refused() { add(int64_t{-1}); }
+  void refused() {
+    add(int64_t{-1});
+    ++refusals_;
+  }
   void answered() { ++answers_; }
+  // Of how many questions, how many were refused, and the hash.
   std::string line(const std::string& name) const {
     char text[64];
-    std::snprintf(text, sizeof text, " %lld %016llx", static_cast<long long>(answers_),
-                  static_cast<unsigned long long>(value_));
+    std::snprintf(text, sizeof text, " %lld %lld %016llx", static_cast<long long>(answers_),
+                  static_cast<long long>(refusals_), static_cast<unsigned long long>(value_));
     return name + text;
   }
 
  private:
   uint64_t value_ = 0xcbf29ce484222325;
   int64_t answers_ = 0;
+  int64_t refusals_ = 0;
 };
 
 void add(SignatureHash& hash, const Breakdown& breakdown) {
@@ -180,6 +185,7 @@ std::string group_line(const SignatureGroup& group) {
   for (const std::vector<std::string>& command : group.commands) {
     hash.answered();
     const Ran ran = call_sgdsim(command);
+    if (ran.exit_code != 0) hash.refused();
     hash.add(ran.exit_code);
     add(hash, Json::parse(ran.out, nullptr, false), command.front() == "import");
   }

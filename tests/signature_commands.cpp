@@ -2,11 +2,12 @@
 // plans and advice, as small as they show something.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "models/compression/registry.h"
 #include "models/strategy/registry.h"
-#include "models/synchronization/registry.h"
 #include "models/transport/registry.h"
+#include "sim/core/json.h"
 #include "tests/signature.h"
 
 namespace sgdsim {
@@ -37,44 +38,55 @@ CommandWords operator+(CommandWords words, const CommandWords& more) {
 
 const char* const every_fidelity[] = {"closed_form", "message", "flow", "packet"};
 
-CommandWords run_of(const std::string& experiment, const char* fidelity,
+// Three iterations after the first; of packets, which take a hundred times as long, one.
+CommandWords run_of(const std::string& experiment, std::string_view fidelity,
                     const CommandWords& settings) {
-  CommandWords words = {"run", experiment, "--format", "json", "--fidelity", fidelity};
+  const bool are_packets = fidelity == "packet";
+  CommandWords words = {"run",        experiment,
+                        "--format",   "json",
+                        "--fidelity", std::string(fidelity),
+                        "--set",      are_packets ? "iterations=1" : "iterations=3",
+                        "--set",      are_packets ? "warm_up=0" : "warm_up=1"};
   for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
   return words;
 }
 
-// At the every_fidelity where wires are shared; the others are played with every strategy
-// elsewhere.
+// At the fidelities where wires are shared (large packets: the usual ones are below); the others
+// are played with every strategy elsewhere.
 void add_experiments(std::vector<SignatureGroup>& groups) {
   for (const std::string& file : files_in("app/experiments"))
-    groups.push_back({"run " + name_of_file(file),
-                      {run_of(file, "flow", {"iterations=3", "warm_up=1"}),
-                       run_of(file, "packet", {"iterations=1", "warm_up=0"})}});
+    groups.push_back(
+        {"run " + name_of_file(file),
+         {run_of(file, "flow", {}),
+          run_of(file, "packet", {}) + CommandWords{"--transport", "tcp packet=64KiB"}}});
 }
 
-// A small model on a few workers, unlike each other, where links are shared by several pairs.
+// A small model on a few workers where links are shared by several pairs.
 const CommandWords on_eight = {R"(cluster={"shape": "leaf_spine", "nodes": 8, "nodes_per_leaf": 4,
                         "spines": 2, "nic": {"latency": "5 us", "bandwidth": "10 Gbps"},
-                        "uplink": {"latency": "1 us", "bandwidth": "10 Gbps"}})",
-                               "iterations=3", "warm_up=1"};
-const std::string uneven = R"(workers={"slow": [{"worker": 3, "factor": 1.2}],
-                                       "jitter": {"distribution": "lognormal", "sigma": 0.05}})";
+                        "uplink": {"latency": "1 us", "bandwidth": "10 Gbps"}})"};
+// Unlike each other where there is no formula for all of them.
+std::string workers_of(std::string_view fidelity) {
+  if (fidelity == "closed_form") return "workers={}";
+  return R"(workers={"slow": [{"worker": 3, "factor": 1.2}],
+                     "jitter": {"distribution": "lognormal", "sigma": 0.05}})";
+}
 
 void add_strategies(std::vector<SignatureGroup>& groups) {
   const std::string file = in_source("app/experiments/googlenet_k80.json");
   for (const StrategyKind& strategy : strategies()) {
     SignatureGroup group{"strategy " + std::string(strategy.name), {}};
-    for (const char* const fidelity : every_fidelity)
-      for (const char* const collective :
-           {"collective=ring", "collective=halving_doubling", "collective=double_binary_tree"})
-        for (const char* const channels : {"channels=1", "channels=2"})
-          if (std::string_view(fidelity) != "packet" ||
-              std::string_view(collective) == "collective=ring")
-            group.commands.push_back(
-                run_of(file, fidelity,
-                       on_eight + CommandWords{"strategy=" + std::string(strategy.name), collective,
-                                               channels, uneven}));
+    for (const std::string_view fidelity : every_fidelity)
+      for (const std::string_view collective : {"ring", "halving_doubling", "double_binary_tree"})
+        for (const std::string_view channels : {"1", "2"}) {
+          if (fidelity == "packet" && collective != "ring") continue;
+          if (strategy.name == "bsp_lp" && channels != "1") continue;
+          group.commands.push_back(run_of(
+              file, fidelity,
+              on_eight + CommandWords{"strategy=" + std::string(strategy.name),
+                                      "collective=" + std::string(collective),
+                                      "channels=" + std::string(channels), workers_of(fidelity)}));
+        }
     groups.push_back(std::move(group));
   }
 }
@@ -91,34 +103,38 @@ void add_compressions(std::vector<SignatureGroup>& groups) {
   }
 }
 
-// The experiment names a strategy, which most of them refuse: its trace does not.
+// The experiment names a strategy, which most of them refuse: its trace does not. Asynchronous
+// workers need servers that hold a part of everything, and wait for nobody.
 void add_synchronizations(std::vector<SignatureGroup>& groups) {
   const std::string file = in_source("traces/data/googlenet_k80.json");
-  std::vector<std::string> names = {"synchronous"};
-  for (const SynchronizationKind& kind : synchronizations()) names.emplace_back(kind.name);
-  for (const std::string& name : names) {
+  const CommandWords evenly = {R"({"servers": 1, "placement": "dedicated"})",
+                               R"({"servers": 3, "placement": "dedicated"})",
+                               R"({"servers": 8, "placement": "co_located"})"};
+  const CommandWords by_tensor = {
+      R"({"servers": 3, "placement": "dedicated", "sharding": "byteps"})",
+      R"({"servers": 8, "placement": "co_located", "sharding": "byteps", "barrier": true})"};
+  const auto add = [&](const std::string& name, const CommandWords& chosen, bool is_asynchronous) {
     SignatureGroup group{"synchronization " + name, {}};
-    const std::string chosen = "synchronization=" + name;
     for (const char* const fidelity : every_fidelity) {
-      group.commands.push_back(run_of(file, fidelity, on_eight + CommandWords{chosen, uneven}));
-      for (const char* const servers :
-           {R"({"servers": 1, "placement": "dedicated"})",
-            R"({"servers": 3, "placement": "dedicated", "sharding": "byteps"})",
-            R"({"servers": 8, "placement": "co_located"})",
-            R"({"servers": 8, "placement": "co_located", "sharding": "byteps", "barrier": true})"})
-        group.commands.push_back(run_of(
-            file, fidelity,
-            on_eight +
-                CommandWords{chosen, uneven,
-                             std::string("collective={\"parameter_server\": ") + servers + "}"}));
+      const CommandWords all = on_eight + chosen + CommandWords{workers_of(fidelity)};
+      if (!is_asynchronous) group.commands.push_back(run_of(file, fidelity, all));
+      for (const std::string& servers : is_asynchronous ? evenly : evenly + by_tensor)
+        group.commands.push_back(
+            run_of(file, fidelity,
+                   all + CommandWords{"collective={\"parameter_server\": " + servers + "}"}));
     }
     groups.push_back(std::move(group));
-  }
+  };
+  add("none", {}, false);
+  add("pipe_sgd", {"synchronization=pipe_sgd"}, false);
+  add("local_sgd", {"synchronization=local_sgd"}, false);
+  add("async_ps", {"synchronization=async_ps"}, true);
+  add("ssp", {R"(synchronization={"name": "ssp", "staleness": 0})"}, true);
 }
 
 void add_layouts(std::vector<SignatureGroup>& groups) {
   const auto layout = [](const char* model, const char* gpus, const char* words,
-                         const char* fidelity) {
+                         std::string_view fidelity) {
     return CommandWords{"layout",
                         model,
                         "-c",
@@ -126,15 +142,15 @@ void add_layouts(std::vector<SignatureGroup>& groups) {
                         "--gpus",
                         gpus,
                         "--sequence",
-                        "512",
+                        fidelity == "packet" ? "64" : "512",
                         "--layout",
                         words,
                         "--fidelity",
-                        fidelity,
+                        std::string(fidelity),
                         "--memory",
                         "400 GB",
                         "--global-batch",
-                        "16",
+                        "64",
                         "--format",
                         "json"};
   };
@@ -149,12 +165,12 @@ void add_layouts(std::vector<SignatureGroup>& groups) {
   }
   SignatureGroup experts{"layout of experts", {}};
   for (const char* const fidelity : {"closed_form", "message", "flow"})
-    for (const char* const words : {"tp2 ep4 pp2 dp4", "ep8 dp16 zero1", "pp4 ep4 dp4 vp2"})
+    for (const char* const words : {"tp2 sp ep4 pp2 dp4", "ep8 dp16 zero1", "pp4 ep4 dp4 vp2"})
       experts.commands.push_back(layout("mixtral_8x7b", "16", words, fidelity));
   groups.push_back(std::move(experts));
   groups.push_back({"layout by packets",
                     {layout("llama3.1_8b", "4", "tp2 pp2 dp1", "packet"),
-                     layout("llama3.1_8b", "4", "pp2 dp2 zero1", "packet")}});
+                     layout("vit_large", "4", "pp2 dp2 zero1", "packet")}});
   SignatureGroup uneven_gpus{"layout with uneven GPUs", {}};
   for (const char* const fidelity : {"message", "flow"})
     uneven_gpus.commands.push_back(layout("llama3.1_8b", "16", "tp2 pp2 dp4", fidelity) +
@@ -164,11 +180,14 @@ void add_layouts(std::vector<SignatureGroup>& groups) {
                                                 "--iterations", "4", "--seed", "5"});
   groups.push_back(std::move(uneven_gpus));
   SignatureGroup search{"layout search", {}};
-  for (const char* const model : {"llama3.1_8b", "llama3.1_70b", "mixtral_8x7b", "deepseek_v3"})
-    for (const char* const gpus : {"32", "256", "2048"})
-      search.commands.push_back({"layout", model, "-c",
-                                 in_source("topologies/data/dgx_h100_4.json"), "--gpus", gpus,
-                                 "--format", "json"});
+  const auto find = [&](const char* model, const char* gpus) {
+    search.commands.push_back({"layout", model, "-c", in_source("topologies/data/dgx_h100_4.json"),
+                               "--gpus", gpus, "--format", "json"});
+  };
+  for (const char* const gpus : {"32", "256", "2048"}) find("llama3.1_8b", gpus);
+  find("llama3.1_70b", "256");
+  find("mixtral_8x7b", "256");
+  find("deepseek_v3", "256");
   groups.push_back(std::move(search));
 }
 
@@ -206,20 +225,46 @@ void add_traffic(std::vector<SignatureGroup>& groups) {
     for (const char* const routing : {"by_destination", "hashed", "split"})
       group.commands.push_back(
           {"traffic", file, "-c", cluster, "--format", "json", "--routing", routing});
+    const bool is_long =
+        name_of_file(file) == "poisson_half" || name_of_file(file) == "web_search_and_incast";
     for (const Transport& transport : transports())
-      group.commands.push_back({"traffic", file, "-c", cluster, "--format", "json", "--fidelity",
-                                "packet", "--transport", std::string(transport.name),
-                                "--max-events", "500000"});
+      if (!is_long || transport.name == "ndp" || transport.name == "dlcp")
+        group.commands.push_back({"traffic", file, "-c", cluster, "--format", "json", "--fidelity",
+                                  "packet", "--transport", std::string(transport.name)});
     groups.push_back(std::move(group));
   }
 }
 
-// Up to an event: what has happened until then is hashed.
+// As they are at ports and as flows; of packets a few workers, where the file has them.
 void add_jobs(std::vector<SignatureGroup>& groups) {
-  for (const std::string& file : files_in("app/job_files"))
-    groups.push_back({"jobs " + name_of_file(file),
-                      {{"jobs", file, "--format", "json", "--max-events", "1000000"},
-                       {"jobs", file, "--format", "json", "--max-sim-time", "20 ms"}}});
+  const auto jobs = [](const std::string& file, const char* fidelity,
+                       const CommandWords& settings) {
+    CommandWords words = {"jobs", file, "--format", "json", "--fidelity", fidelity};
+    for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+    return words;
+  };
+  const std::string servers = "jobs.0.experiment.collective.parameter_server.servers=";
+  const std::map<std::string, CommandWords> of_few = {
+      {"apnet19",
+       {"jobs.0.workers=8", servers + "8", "jobs.0.placement=0-3,16-19",
+        "jobs.0.experiment.iterations=1", "traffic.flows.duration=2 ms"}},
+      {"mlt_simulation",
+       {"jobs.0.workers=3", "jobs.0.servers=1",
+        "jobs.0.set.1=collective.parameter_server.servers=1"}},
+      {"mlt_testbed", {"jobs.0.workers=4", servers + "4"}},
+      {"mlt_testbed_dctcp", {"jobs.0.workers=4", servers + "4"}},
+      {"mlt_testbed_transformer", {"jobs.0.workers=4", servers + "4"}},
+      {"mlt_without_barrier", {"jobs.0.workers=3", "jobs.0.servers=1", servers + "1"}},
+      {"two_jobs", {"jobs.0.workers=4", "jobs.1.workers=4"}}};
+  for (const std::string& file : files_in("app/job_files")) {
+    SignatureGroup group{"jobs " + name_of_file(file), {jobs(file, "flow", {})}};
+    // What changes meanwhile has no ports.
+    if (read_text(file).find("\"changes\"") == std::string::npos)
+      group.commands.push_back(jobs(file, "message", {}));
+    if (const auto few = of_few.find(name_of_file(file)); few != of_few.end())
+      group.commands.push_back(jobs(file, "packet", few->second));
+    groups.push_back(std::move(group));
+  }
 }
 
 void add_answers(std::vector<SignatureGroup>& groups) {
@@ -229,7 +274,9 @@ void add_answers(std::vector<SignatureGroup>& groups) {
     const CommandWords quickly = {file,    "--format",     "json",  "--set",    "fidelity=message",
                                   "--set", "iterations=3", "--set", "warm_up=0"};
     plans.commands.push_back(CommandWords{"plan"} + quickly);
-    advice.commands.push_back(CommandWords{"advise"} + quickly);
+    // Pairs of changes of 64 unlike workers alone take as long as all others.
+    if (name_of_file(file) != "resnet50_ddp_straggler")
+      advice.commands.push_back(CommandWords{"advise"} + quickly);
   }
   for (const char* const profile :
        {"tests/data/kineto.json", "traces/data/profiles/resnet50_2xA100_rank0.json.gz"})
@@ -248,8 +295,8 @@ void add_files_of_others(std::vector<SignatureGroup>& groups) {
        {"tests/data/nccl_tests.log", "tests/data/nccl_tests.json", "tests/data/rccl_tests.jsonl",
         "tests/data/measurement.json", "traces/measurement/data/nccl_a100x8.json"}) {
     fits.commands.push_back({"fit", in_source(file), "--format", "json"});
-    fits.commands.push_back({"fit", in_source(file), "--from-collective", "ring", "--crossings",
-                             "2", "--op", "allreduce", "--format", "json"});
+    fits.commands.push_back({"fit", in_source(file), "--from-collective", "ring", "--op",
+                             "allreduce", "--format", "json"});
   }
   fits.commands.push_back(
       {"fit", in_source("tests/data/osu_allreduce.log"), "--ranks", "4", "--format", "json"});
