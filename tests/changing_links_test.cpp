@@ -70,5 +70,37 @@ TEST_CASE("changing links: what has left when a link closes has left") {
   CHECK(took_us(pair_of_nodes("1 us"), 3000, {{4, "node0", 0}, {1000, "node0", 1}}) == 1001);
 }
 
+// Who paces, waits and keeps packets under way by what links had goes on with what they have: 30 MB
+// are there soon after they would be at 0.1 B/ns for 1 ms and at 1 B/ns then, 30.9 ms, and headers.
+// MLT finds its rate back by steps, DCQCN by its timers.
+TEST_CASE("changing links: transports go on at the rates of the moment") {
+  const Json cluster = pair_of_nodes("5 us");
+  const auto took_ms = [&](const std::string& transport, const Json& changes) {
+    const Json traffic = {{"schema", "sgdsim/traffic/1"},
+                          {"flows",
+                           {{"generator", "listed"},
+                            {"list", Json::array({{{"from", 0}, {"to", 1}, {"size", "30 MB"}}})}}},
+                          {"changes", changes}};
+    const Temporary file(Temporary::Kind::file, traffic.dump());
+    return json_of_run({"traffic", file.name(), "-c", cluster.dump(), "--fidelity", "packet",
+                        "--transport", transport, "--format", "json"})["makespan_us"]
+               .get<double>() /
+           1000;
+  };
+  for (const std::string node : {"node0", "node1"})
+    for (const std::string transport : {"ideal", "tcp", "ndp", "pfabric", "dctcp", "dlcp"}) {
+      CAPTURE(node);
+      CAPTURE(transport);
+      const auto at = [&](const char* when, double bandwidth) {
+        return Json{{"at", when}, {"link", {node, "switch"}}, {"bandwidth", bandwidth}};
+      };
+      const double slow_first = took_ms(transport, {at("0 ms", 0.1), at("1 ms", 1)});
+      CHECK(slow_first >= 0.9 * 30.9);  // of DLCP a tenth may be missing
+      CHECK(slow_first <= 1.07 * 30.9);
+      // 10 MB by 10 ms, 20 at half of the rate: 50 ms. And raised: 10 MB, then 20 at twice: 20 ms.
+      CHECK(took_ms(transport, {at("10 ms", 0.5)}) <= 1.07 * 50);
+    }
+}
+
 }  // namespace
 }  // namespace sgdsim

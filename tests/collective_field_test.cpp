@@ -37,6 +37,24 @@ CollectiveQuestion question_of(const std::string& algorithm, Bytes size, Fidelit
 
 }  // namespace
 
+// Whatever an exchange costs among several.
+TEST_CASE("collective field: one worker exchanges with nobody") {
+  const Document alone = Document::parse(
+      R"({"schema": "sgdsim/cluster/1", "name": "one", "shape": "single_switch", "nodes": 1,
+          "nic": {"latency": "1 us", "bandwidth": "1 Gbps"}})",
+      "test");
+  const Cluster one = read_cluster(alone.root()).cluster;
+  for (
+      const char* const text :
+      {R"({"start_up": "1 ms", "per_byte": "1 ns/B"})", R"({"algorithm": "ring"})",
+       R"({"algorithm": "nccl"})", R"({"lines": [{"start_up": "1 ms", "per_byte": "1 ns/B"}]})",
+       R"({"ranks": 8, "samples": [{"size": "1 KB", "time": "1 ms"}, {"size": "100 KB", "time": "9 ms"}]})"}) {
+    CAPTURE(text);
+    CHECK(field(text).cost(one, Operation::allreduce).of(Bytes(10'000'000)) == Duration());
+    CHECK(field(text).note_on(one) == "");
+  }
+}
+
 TEST_CASE("collective field: auto is the cheapest closed form for each message") {
   for (const char* const name :
        {"mgwfbp_paper_10gbe", "cloud_v100_25gbe", "dgx_h100_4", "torus_4x4x4"}) {

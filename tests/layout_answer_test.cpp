@@ -103,6 +103,22 @@ TEST_CASE("layout answer: speed, MFU and days are one figure in several units") 
     CHECK(ran.out.find(hidden) == std::string::npos);
 }
 
+// Where the kernels of another program are faster, the answer says so, and what that program takes
+// is what its words take.
+TEST_CASE("layout answer: the fastest one names faster kernels that it does not have") {
+  const std::vector<std::string> words = {"gpt_oss_120b", "--gpus", "384", "--global-batch", "768"};
+  const Json json = answer_to(words);
+  const double first_us = json["layouts"][0]["step_us"].get<double>();
+  const double other_us = json["programs"]["torchtitan"]["step_us"].get<double>();
+  REQUIRE(other_us < first_us);
+  const std::string notes = json["warnings"].dump();
+  CHECK(notes.find("--with kernels=compiled or --program torchtitan") != std::string::npos);
+  std::vector<std::string> compiled = words;
+  compiled.insert(compiled.end(), {"--with", "kernels=compiled"});
+  CHECK(answer_to(compiled)["layouts"][0]["step_us"].get<double>() <= other_us);
+  CHECK(answer_to(compiled)["warnings"].dump().find("--program") == std::string::npos);
+}
+
 TEST_CASE("layout answer: one line for each family, the best of it") {
   const std::vector<std::string> words = {"llama3.1_8b", "--gpus", "32", "--global-batch", "64"};
   const Json families = answer_to(words);

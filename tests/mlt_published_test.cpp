@@ -147,7 +147,7 @@ TEST_CASE("mlt, published: among flows of others") {
                             "traffic.flows.among=4-7,12-15,20-23,28-31",
                             "traffic.flows.duration=20 ms"};
   const Settings bounded = {R"(transport={"name": "mlt", "parts": "AC", "buffer": "450 KB",)"
-                            R"( "step": "800 Mbps"})"};
+                            R"( "step": "800 Mbps", "short_trip": "12.5 us"})"};
   const std::string collective = of_job + "collective";
   const Settings servers = quarter + Settings{collective + ".parameter_server.servers=16"};
   const Settings ring = quarter + Settings{collective + R"(={"algorithm": "ring"})"};

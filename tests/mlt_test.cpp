@@ -270,6 +270,28 @@ TEST_CASE("mlt, dlcp: defaults fit any link") {
 }
 
 // Marks are there where rates fall by them; selective drops come with part B.
+// Nobody else sends: 0.9 of 30 MB take 21.6 ms at 10 Gbit/s, whatever the round trip is. A rate
+// that has given way to the queue before a slower link finds back, by steps of 0.0016.
+TEST_CASE("mlt: a message alone is not slow where the round trip is long") {
+  const auto took_ms = [](const std::string& latency) {
+    const Json cluster = {{"shape", "single_switch"},
+                          {"nodes", 2},
+                          {"nic", {{"latency", latency}, {"bandwidth", "25 Gbps"}}},
+                          {"ports", {{{"node", 1}, {"bandwidth", "10 Gbps"}}}}};
+    const Ran ran = run_sgdsim(
+        {"traffic", R"({"flows": {"generator": "incast", "from": "0", "to": 1, "size": "30 MB"}})",
+         "-c", cluster.dump(), "--fidelity", "packet", "--transport", "mlt", "--format", "json"});
+    CAPTURE(ran.log);
+    REQUIRE(ran.exit_code == 0);
+    return Json::parse(ran.out)["makespan_us"].get<double>() / 1000;
+  };
+  for (const char* const latency : {"1 us", "5 us", "20 us", "100 us"}) {
+    CAPTURE(latency);
+    CHECK(took_ms(latency) >= 0.9 * 30e6 / 1.25e6);
+    CHECK(took_ms(latency) <= 2 * 30e6 / 1.25e6);
+  }
+}
+
 TEST_CASE("dlcp: marks without part B, selective drops with it") {
   const Cluster tree = cluster_of(fat_tree(4, "10 Gbps"));
   for (const std::string parts : {"A", "C", "AC", "B", "AB", "BC", "ABC"}) {

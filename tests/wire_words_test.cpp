@@ -22,6 +22,12 @@ std::string refusal(const std::vector<std::string>& words) {
   return ran.log;
 }
 
+std::vector<std::string> operator+(std::vector<std::string> words,
+                                   const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 const std::string k80 = SGDSIM_SOURCE_DIR "/app/experiments/googlenet_k80.json";
 const std::string two_jobs = SGDSIM_SOURCE_DIR "/app/job_files/two_jobs.json";
 
@@ -131,6 +137,53 @@ TEST_CASE("wire words: options of a collective that nobody names are of the usua
             .starts_with("sgdsim: --set collective.options.alpha=wir: unknown value"));
   CHECK(refusal(with({"run"}, {"--set", "foo.bar=3"}))
             .starts_with("sgdsim: --set foo.bar=3: unknown field \"foo\""));
+}
+
+// A compression's own collective meets what the experiment's does, unless it says otherwise.
+TEST_CASE("wire words: compressed gradients share ports, too") {
+  const std::string boxes = R"({"shape": "nvlink_box", "nodes": 4, "gpus_per_node": 8,
+      "nics_per_node": 8, "gpu_link": {"latency": "1 us", "bandwidth": "1000 Gbps"},
+      "nic": {"latency": "5 us", "bandwidth": "25 Gbps"}})";
+  const auto step = [&](const std::string& compression, const std::vector<std::string>& more) {
+    const Json json =
+        answered(std::vector<std::string>{"run", k80, "-c", boxes, "--fidelity", "message", "--set",
+                                          "compression=" + compression} +
+                 more);
+    return std::pair(json["iteration_ps"].get<int64_t>(), json["path"].get<std::string>());
+  };
+  const auto sign = [](const std::string& options) {
+    return R"({"name": "sign", "collective": {"algorithm": "direct", "options": {)" + options +
+           "}}}";
+  };
+  const auto turns = step(sign(""), {});
+  const auto shared = step(sign(R"("ports": "shared")"), {});
+  CHECK(shared.first != turns.first);
+  CHECK(step(sign(""), {"--ports", "shared"}) == shared);
+  CHECK(step(sign(R"("ports": "turns")"), {"--ports", "shared"}) == turns);
+  // One that names none has an algorithm of its own, on the same links; alike workers take turns in
+  // rounds, and share ports event by event.
+  CHECK(step("topk", {}).second == "rounds");
+  CHECK(step("topk", {"--ports", "shared"}).second == "events");
+}
+
+// Alone, messages take turns.
+TEST_CASE("wire words: who meets others at ports is told how to compare") {
+  const std::string byte =
+      R"({"flows": {"generator": "listed", "list": [{"from": 0, "to": 1, "size": "1 B"}]}})";
+  const auto warnings = [&](const std::vector<std::string>& more) {
+    return answered(std::vector<std::string>{"run", k80, "-c", "25gbe_16", "--traffic", byte} +
+                    more)["warnings"]
+        .dump();
+  };
+  const std::string servers = R"(collective={"parameter_server": {"servers": 2}})";
+  CHECK(warnings({"--fidelity", "message"}).find("compare with --ports shared") !=
+        std::string::npos);
+  CHECK(warnings({"--fidelity", "message", "--set", servers})
+            .find("compare with --fidelity flow, with and without") != std::string::npos);
+  for (const std::vector<std::string>& same :
+       {std::vector<std::string>{"--fidelity", "flow"},
+        std::vector<std::string>{"--fidelity", "message", "--ports", "shared"}})
+    CHECK(warnings(same).find("take turns") == std::string::npos);
 }
 
 // An axis of whole collectives would replace them; one of algorithms leaves them.

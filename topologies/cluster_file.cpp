@@ -226,10 +226,11 @@ ClusterFile read_cluster(const Value& value) {
                    .where = value.where()};
   const bool is_crowded = file.cluster.network.crowding().any();
   if (is_crowded) add_crowding_note(file);
+  const std::string crowded =
+      is_crowded ? value.child("nic").child("efficiency").where() : std::string();
   file.cluster.wires = [connections = file.connections, build = file.build, where = file.where,
-                        is_crowded, bands = std::move(bands)](const RouteChoice& choice) {
-    if (is_crowded)
-      throw InputError(where + "/nic/efficiency", crowding_is_for("messages on wires"));
+                        crowded, bands = std::move(bands)](const RouteChoice& choice) {
+    if (!crowded.empty()) throw InputError(crowded, crowding_is_for("messages on wires"));
     auto wires = std::make_unique<RoutedWires>(graph_of(connections, build, where), choice);
     for (const std::function<Graph()>& band : bands) wires->widen(band());
     return wires;

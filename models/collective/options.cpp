@@ -16,11 +16,13 @@ namespace sgdsim {
 namespace {
 
 using Setter = void (*)(CollectiveOptions&, const std::string& value, const std::string& where);
+using Taker = void (*)(CollectiveOptions&, const CollectiveOptions& others);
 
 // Of every algorithm.
 struct General {
   OptionKey key;
   Setter set;
+  Taker take;
 };
 
 // Whether the second of "no|yes" was given.
@@ -55,23 +57,34 @@ const std::vector<General>& general_options() {
       {{"alpha", "port|wire", "alpha occupies both ports, or is flight time"},
        [](CollectiveOptions& o, const std::string& v, const std::string& w) {
          o.alpha = is_second("port|wire", v, w) ? AlphaRule::wire : AlphaRule::port;
-       }},
+       },
+       [](CollectiveOptions& o, const CollectiveOptions& others) { o.alpha = others.alpha; }},
       {{"ports", "turns|shared", "messages in progress take turns at a port, or share it"},
        [](CollectiveOptions& o, const std::string& v, const std::string& w) {
          o.shares_ports = is_second("turns|shared", v, w);
+       },
+       [](CollectiveOptions& o, const CollectiveOptions& others) {
+         o.shares_ports = others.shares_ports;
        }},
       {{"send_buffer", "SIZE", "ports=shared: what a sender can hand over of each message"},
        [](CollectiveOptions& o, const std::string& v, const std::string& w) {
          o.send_buffer = parse_bytes(v, w);
+       },
+       [](CollectiveOptions& o, const CollectiveOptions& others) {
+         o.send_buffer = others.send_buffer;
        }},
       {{"routing", "by_destination|hashed|split",
         "fidelity flow: which of several shortest routes"},
        [](CollectiveOptions& o, const std::string& v, const std::string& w) {
          o.routing = routing_named(v, w);
-       }},
+       },
+       [](CollectiveOptions& o, const CollectiveOptions& others) { o.routing = others.routing; }},
       {{"chunks", "whole|fractional", "chunks of whole bytes, or of exactly n/P"},
        [](CollectiveOptions& o, const std::string& v, const std::string& w) {
          o.fractional_chunks = is_second("whole|fractional", v, w);
+       },
+       [](CollectiveOptions& o, const CollectiveOptions& others) {
+         o.fractional_chunks = others.fractional_chunks;
        }},
   };
   return table;
@@ -94,12 +107,23 @@ const AlgorithmOption* option_of(const Algorithm& algorithm, const std::string& 
   return nullptr;
 }
 
-bool is_general(const std::string& key) {
+}  // namespace
+
+bool is_general_option(const std::string& key) {
   return std::any_of(general_options().begin(), general_options().end(),
                      [&](const General& option) { return option.key.name == key; });
 }
 
-}  // namespace
+void take_general_options(CollectiveOptions& options, const CollectiveOptions& others) {
+  const auto says = [](const CollectiveOptions& one, std::string_view key) {
+    return std::find(one.given.begin(), one.given.end(), key) != one.given.end();
+  };
+  for (const General& option : general_options()) {
+    if (!says(others, option.key.name) || says(options, option.key.name)) continue;
+    option.take(options, others);
+    options.given.emplace_back(option.key.name);
+  }
+}
 
 const std::vector<OptionKey>& option_keys() {
   static const std::vector<OptionKey> keys = [] {
@@ -156,7 +180,7 @@ void check_option_applies(const Algorithm& algorithm, const CollectiveOptions& o
                           const std::string& key, const std::string& where) {
   if (key == "send_buffer" && !options.shares_ports && !options.of(sends_at_once))
     throw InputError(where, idle_word("option send_buffer", "without ports=shared"));
-  if (is_general(key) || option_of(algorithm, key) != nullptr) return;
+  if (is_general_option(key) || option_of(algorithm, key) != nullptr) return;
   if (algorithm.parts != nullptr)
     for (const std::string& part : algorithm.parts(options))
       if (option_of(algorithm_named(part, where), key) != nullptr) return;

@@ -20,6 +20,12 @@ Json schema_of_options(const std::vector<OptionKey>& keys);
 void set_option(CollectiveOptions& options, const std::string& key, const std::string& value,
                 const std::string& where);
 
+// Whether it says how messages of any algorithm meet: not one of an algorithm's own.
+bool is_general_option(const std::string& key);
+
+// Those that `others` were given and `options` were not.
+void take_general_options(CollectiveOptions& options, const CollectiveOptions& others);
+
 // Whether the algorithm reads its option `key` in such an operation; true where it is not its own.
 bool reads_option(const Algorithm& algorithm, const std::string& key, Operation operation);
 

@@ -88,6 +88,14 @@ class MltConversation final : public Conversation {
     set_times();
   }
 
+  // Who sends at the rate of its line goes on with it.
+  void route_changed() override {
+    const double before = std::exchange(line_rate_, line_rate());
+    double& rate = connection_->rate;
+    rate = rate >= before ? line_rate_ : std::min(rate, line_rate_);
+    set_times();
+  }
+
   void begin(Time now) override {
     const bool was_idle = connection_->messages++ == 0;
     if (connection_->rate == 0 ||
@@ -253,6 +261,7 @@ class MltConversation final : public Conversation {
     constexpr double most_ps = 1e18;
     const double full_ps =
         std::min(most_ps, route_.ps_per_B * static_cast<double>(setup.queues.port_limit_B));
+    short_trip_ = rules_.short_trip.value_or(trip + Duration::nearest_ps(full_ps / 64));
     long_trip_ = rules_.long_trip.value_or(trip + Duration::nearest_ps(0.7 * full_ps));
     full_trip_ = std::min(rules_.question_timeout, trip + Duration::nearest_ps(full_ps));
     step_ = rules_.step_Bps ? *rules_.step_Bps * 1e-12 : 0.0016 * line_rate_;
@@ -281,7 +290,7 @@ class MltConversation final : public Conversation {
       its.has_heard = true;
       if (trip > long_trip_)
         its.rate *= 1 - rules_.fall * (1 - long_trip_ / trip);
-      else if (trip < rules_.short_trip || shrinks)
+      else if (trip < short_trip_ || shrinks)
         its.rate += step_;
     }
     its.rate = std::clamp(its.rate, rules_.least_rate * line_rate_, line_rate_);
@@ -319,6 +328,7 @@ class MltConversation final : public Conversation {
   double important_ = 1;
   uint64_t draws_ = 0;
   double wanted_B_ = 0;
+  Duration short_trip_;
   Duration long_trip_;
   Duration full_trip_;  // through a full port
   double step_ = 0;     // bytes a picosecond

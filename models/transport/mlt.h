@@ -24,9 +24,9 @@ struct MltRules {
   Duration question_timeout = Duration::ms(1);
   std::optional<Duration> forget_after;  // with nothing to send; not given: question_timeout
   // Rates: rise by a step, or fall by how far a round trip is too long.
-  Duration short_trip = Duration::nearest_ps(12.5e6);
-  std::optional<Duration> long_trip;  // not given: where the fullest port is full to 0.7
-  std::optional<double> step_Bps;     // not given: 0.0016 of the line's
+  std::optional<Duration> short_trip;  // not given: where the fullest port is full to a 64th
+  std::optional<Duration> long_trip;   // likewise: to 0.7
+  std::optional<double> step_Bps;      // not given: 0.0016 of the line's
   double fall = 0.8;
   double least_rate = 0.01;     // of the line's
   bool falls_by_marks = false;  // AIMD in place of that

@@ -117,7 +117,8 @@ Fields fields_of(MltOptions& o) {
            Fields{Field("gain", rules.gain, "weight of the latest marks in their mean").from(0, 1)};
   return std::move(fields) +
          Fields{Field("short_trip", rules.short_trip, "a round trip below which a rate rises")
-                    .also(check_some_time),
+                    .also(check_some_time)
+                    .otherwise("where the fullest port is full to a 64th"),
                 Field("long_trip", rules.long_trip, "a round trip above which a rate falls")
                     .also(check_some_time)
                     .otherwise("where the fullest port is full to 0.7"),

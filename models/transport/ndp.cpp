@@ -66,13 +66,18 @@ class NdpConversation final : public Conversation {
   NdpConversation(Packets& packets, uint32_t number, const Parcel& parcel, const NdpRules& rules,
                   std::shared_ptr<PullPacer> pacer)
       : Conversation(packets, number, parcel),
+        rules_(rules),
         pacer_(std::move(pacer)),
-        timeout_(rules.timeout),
         credit_(rules.first_window),
         states_(count()),
         received_(count()) {
-    if (timeout_ == Duration())
-      timeout_ = std::max(Duration::ms(1), longest_wait(route_, packets.setup()));
+    NdpConversation::route_changed();
+  }
+
+  void route_changed() override {
+    timeout_ = rules_.timeout > Duration()
+                   ? rules_.timeout
+                   : std::max(Duration::ms(1), longest_wait(route_, packets_.setup()));
   }
 
   void begin(Time now) override { packets_.ready(*this, now); }
@@ -198,6 +203,7 @@ class NdpConversation final : public Conversation {
     set_timer(now);
   }
 
+  const NdpRules& rules_;
   std::shared_ptr<PullPacer> pacer_;
   // The sender's.
   Duration timeout_;

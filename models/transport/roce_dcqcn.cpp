@@ -3,6 +3,7 @@
 // What is missing is sent again with everything behind it.
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "models/transport/registry.h"
 
@@ -35,6 +36,13 @@ class DcqcnConversation final : public Conversation {
         line_rate_(line_rate()),
         rate_(line_rate_),
         target_(line_rate_) {}
+
+  // Who sends at the rate of its line goes on with it.
+  void route_changed() override {
+    const double before = std::exchange(line_rate_, line_rate());
+    for (double* const rate : {&rate_, &target_})
+      *rate = *rate >= before ? line_rate_ : std::min(*rate, line_rate_);
+  }
 
   void begin(Time now) override {
     next_send_ = now;

@@ -21,14 +21,20 @@ constexpr std::size_t most_sizes = std::size_t{1} << 20;  // that are remembered
 
 WindowConnection::WindowConnection(Packets& packets, const WindowRules& rules,
                                    const RouteFacts& route)
-    : packets_(packets), rules_(rules), full_window_(rules.first_window) {
-  const double full_B = packets.setup().packet_B;
-  own_trip_ = round_trip(route, full_B, packets.setup().answer_B);
+    : packets_(packets), rules_(rules) {
+  know(route);
+  begin_anew();
+}
+
+void WindowConnection::know(const RouteFacts& route) {
+  const double full_B = packets_.setup().packet_B;
+  own_trip_ = round_trip(route, full_B, packets_.setup().answer_B);
+  full_window_ = rules_.first_window;
   if (full_window_ <= 0)
     full_window_ = std::max(1.0, std::ceil(static_cast<double>(own_trip_.ps()) /
                                            std::max(1.0, route.ps_per_B * full_B)));
   full_window_ = std::min(full_window_, most_window);
-  begin_anew();
+  if (rules_.is_fixed) window_ = full_window_;
 }
 
 // Nothing is known, and nothing is under way.
@@ -302,8 +308,11 @@ WindowConnection& WindowConversation::choose_connection() {
   const auto fewest =
       std::min_element(known.begin(), known.end(),
                        [](const auto& a, const auto& b) { return a->messages() < b->messages(); });
-  if (fewest != known.end() && ((*fewest)->messages() == 0 || known.size() == rules_->connections))
+  if (fewest != known.end() &&
+      ((*fewest)->messages() == 0 || known.size() == rules_->connections)) {
+    (*fewest)->know(route_);
     return **fewest;
+  }
   known.push_back(std::make_unique<WindowConnection>(packets_, *rules_, route_));
   return *known.back();
 }

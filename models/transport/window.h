@@ -51,6 +51,7 @@ class WindowConversation;
 class WindowConnection {
  public:
   WindowConnection(Packets& packets, const WindowRules& rules, const RouteFacts& route);
+  void know(const RouteFacts& route);
 
   std::size_t messages() const { return messages_.size(); }
   void begin(WindowConversation& message);
@@ -149,6 +150,9 @@ class WindowConversation final : public Conversation {
   void at_receiver(const Packet& packet, Time now) override;
   void at_sender(const Packet& packet, Time now) override;
   void on_timer(Time now) override { connection_->time_out(now); }
+  void route_changed() override {
+    if (connection_ != nullptr) connection_->know(route_);
+  }
 
  private:
   friend class WindowConnection;

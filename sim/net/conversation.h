@@ -23,6 +23,8 @@ struct RouteFacts {
   double first_ps_per_B = 0;
   double last_ps_per_B = 0;
   uint32_t ways = 1;  // equal routes, as far as they branch like the first one
+
+  bool operator==(const RouteFacts&) const = default;
 };
 
 // A packet that was sent at a time, and its answer: what that takes if nothing is in the way.
@@ -45,6 +47,8 @@ class Conversation {
   virtual void at_receiver(const Packet& packet, Time now) = 0;
   virtual void at_sender(const Packet& packet, Time now) = 0;
   virtual void on_timer(Time now) = 0;
+  // `route_` is another one, or its links have other rates.
+  virtual void route_changed() {}
   // What has come by now. Everything is important if nothing else is said.
   virtual Delivery delivery() const {
     return {.size_B = {0, parcel_.size_B}, .delivered_B = {0, parcel_.size_B}};

@@ -12,6 +12,7 @@ namespace sgdsim {
 // long as it takes now: no wire carries more than it can. One that gets faster is free no sooner,
 // or a shorter packet could overtake it.
 void Packets::scale(uint32_t resource, double factor, Time now) {
+  are_routes_old_ = true;
   PacketPort& port = ports_[resource];
   const double before = std::exchange(port.ps_per_B, roads_.all()[resource].ps_per_B / factor);
   if (port.busy_until <= now || port.ps_per_B <= before) return;
@@ -42,11 +43,22 @@ void Packets::open(std::span<const uint32_t> resources, bool is_open, Time now) 
   forget_what_is_over();
 }
 
-void Packets::look_for_ways_again(Time now) {
+// What they pace, wait for and keep under way follows the links.
+void Packets::know_routes_again() {
+  are_routes_old_ = false;
   for (const auto& conversation : conversations_) {
     if (!conversation || conversation->parcel_.from == conversation->parcel_.to) continue;
-    const RouteFacts route_now = route(conversation->parcel_.from, conversation->parcel_.to);
-    if (route_now.is_whole) conversation->route_.ways = route_now.ways;
+    const RouteFacts now = route(conversation->parcel_.from, conversation->parcel_.to);
+    if (!now.is_whole || now == conversation->route_) continue;
+    conversation->route_ = now;
+    conversation->route_changed();
+  }
+}
+
+void Packets::look_for_ways_again(Time now) {
+  know_routes_again();
+  for (const auto& conversation : conversations_) {
+    if (!conversation) continue;
     conversation->permutation_.clear();
     conversation->next_way_ = 0;
   }

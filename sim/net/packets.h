@@ -66,7 +66,10 @@ class Packets final : public Carrier {
   Duration notice(const Leg&) const override { return {}; }
   void want(uint32_t message, Time now) override;
   Report happen(const Event& event, Time now) override;
-  void settle(Time) override {}
+  void settle(Time) override {
+    if (are_routes_old_) [[unlikely]]
+      know_routes_again();
+  }
   AlphaRule alpha_of_legs() const override { return AlphaRule::wire; }
   void scale(uint32_t resource, double factor, Time now) override;
   void open(std::span<const uint32_t> resources, bool is_open, Time now) override;
@@ -164,6 +167,7 @@ class Packets final : public Carrier {
   uint32_t draw_way(Conversation& conversation, bool is_data);
 
   void connect(uint32_t number, const Parcel& parcel, bool is_wanted, Time now);
+  void know_routes_again();
   void look_for_ways_again(Time now);
   void start(Conversation& conversation, Time now);
   void put_in_line(Conversation& conversation, Time now);
@@ -219,8 +223,9 @@ class Packets final : public Carrier {
   std::vector<Choice> choices_;
   std::vector<uint32_t> choice_roads_;
   std::map<std::vector<uint32_t>, uint32_t> known_choices_;
-  bool has_closed_ = false;  // some road, ever
-  bool has_lost_ = false;    // likewise: packets may have been lost on it
+  bool has_closed_ = false;      // some road, ever
+  bool are_routes_old_ = false;  // conversations know rates that links have no more
+  bool has_lost_ = false;        // likewise: packets may have been lost on it
   std::vector<std::unique_ptr<Conversation>> conversations_;
   std::vector<uint32_t> versions_;
   std::vector<uint32_t> unused_;

@@ -20,7 +20,7 @@ constexpr std::array<Words, 4> all_words = {{
     {Stranding::given_up, "was given up by its sender", "were given up by their senders",
      "its sender gave up, since nothing was heard for too long"},
     {Stranding::lost, "lost packets for good", "lost packets for good",
-     "packets were lost, and its transport sends nothing again"},
+     "packets were lost, and its transport sends nothing again; --transport dctcp does"},
     {Stranding::stopped, "has not arrived", "have not arrived", "still waiting"},
 }};
 

@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "models/collective/options.h"
 #include "models/collective/registry.h"
 #include "sim/core/foreign_json.h"
 #include "sim/core/whole_number.h"
@@ -214,8 +215,7 @@ class Lister {
     Json options = Json::object();
     const Json all = given.value("options", Json::object());
     for (const auto& [name, value] : all.items())
-      for (const char* common : {"alpha", "gamma", "ports", "send_buffer", "duplex", "routing"})
-        if (name == common) options[name] = value;
+      if (is_general_option(name)) options[name] = value;
     for (const Algorithm& algorithm : algorithms()) {
       if (!algorithm.offers(Operation::allreduce) || algorithm.name == own) continue;
       if (experiment_.fidelity == Fidelity::closed_form && !algorithm.closed_form_note.empty()) {

@@ -2,6 +2,7 @@
 #include "study/layout/layout_answer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <set>
 
@@ -229,6 +230,24 @@ void add_program(const LayoutQuestion& question, GroupsOfThreads& groups, Traini
                                                 question.fidelity, false, question.play.stopper));
 }
 
+// A program may have kernels that are not searched for otherwise.
+void note_faster_programs(const LayoutQuestion& question, LayoutAnswer& answer) {
+  const Duration fastest = answer.best.front().found.time;
+  const Kernels usual = question.space.base.kernels;
+  for (const auto& [program, line] : answer.programs) {
+    const Kernels its = line.found.layout.kernels;
+    if (line.found.time >= fastest || its == usual) continue;
+    const std::string kernels = "kernels=" + std::string(name_in(kernel_names, its));
+    const double less = 1 - line.found.time / fastest;
+    answer.notes.push_back(
+        "the fastest layout is of those with kernels=" + std::string(name_in(kernel_names, usual)) +
+        "; with " + kernels + ", as " + std::string(title_of(program)) +
+        " has them, a step takes " + number_text(std::round(1000 * less) / 10) +
+        " % less: --with " + kernels + " or --program " +
+        std::string(name_in(training_programs, program)));
+  }
+}
+
 // What is played: the fastest in closed form and, if families are asked for, the best of each.
 std::vector<FoundLayout> to_play(const std::vector<FoundLayout>& fitting,
                                  std::optional<int64_t> lines) {
@@ -359,6 +378,7 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
     return answer;
   for (const TrainingProgram program : {TrainingProgram::megatron, TrainingProgram::torchtitan})
     add_program(question, groups, program, answer);
+  note_faster_programs(question, answer);
   return answer;
 }
 

@@ -246,7 +246,7 @@ ClusterFile cluster_in(const Value& value, int64_t gpus) {
   if (value.json().is_string()) return load_cluster(beside(value.file(), value.text()), gpus);
   ClusterFile file = read_cluster(value);
   if (file.cluster.network.crowding().any())
-    throw InputError(value.where() + "/nic/efficiency", crowding_is_for("layouts"));
+    value.child("nic").child("efficiency").fail(crowding_is_for("layouts"));
   const int64_t workers = file.cluster.network.workers();
   if (gpus <= workers) return file;
   if (!can_grow(file.shape))

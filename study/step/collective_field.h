@@ -38,6 +38,8 @@ struct CollectiveField {
   std::string note_on(const Cluster& cluster) const;
   // Another algorithm on the same links.
   CollectiveField replaced_by(const std::string& algorithm, const std::string& named_in) const;
+  // How any algorithm's messages meet there, where this says nothing itself.
+  void take_options_of(const CollectiveField& field);
 };
 
 // "ring" as {"algorithm": "ring"}, and likewise "auto", "nccl" and "parameter_server"; whatever

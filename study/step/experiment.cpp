@@ -57,7 +57,9 @@ void read_compression(Experiment& experiment, const Value& value, CollectiveFiel
       read_compression(fields, {experiment.trace, network.workers(), network.worst()});
   fields.done();
   if (own) {
-    collective = read_collective(*own, usual_collective(experiment.cluster));
+    CollectiveField read = read_collective(*own, usual_collective(experiment.cluster));
+    read.take_options_of(collective);
+    collective = std::move(read);
   } else if (!compression.algorithm.empty()) {
     if (collective.servers)
       compression.notes.push_back("compression: " + compression.name + " goes over " +

@@ -83,6 +83,19 @@ void add_shared_cards(const Experiment& experiment, std::vector<std::string>& wa
                      ": pushes and pulls take longer; --fidelity flow counts that");
 }
 
+// Alone, messages of workers take turns at ports; beside others they share them.
+void add_other_ports(const Experiment& experiment, std::vector<std::string>& warnings) {
+  if (is_on_wires(experiment.fidelity) || !experiment.meets_others_at_ports()) return;
+  const bool has_servers = experiment.cost.servers() != nullptr;
+  const bool shares_anyway =
+      !has_servers && experiment.cost.is_algorithm() && experiment.cost.job().options.shares_ports;
+  if (shares_anyway) return;
+  warnings.push_back(
+      std::string("beside others, messages share the ports of workers; alone they take turns at "
+                  "fidelity message, which may take longer or shorter by itself: compare with ") +
+      (has_servers ? "--fidelity flow, with and without the others" : "--ports shared"));
+}
+
 // Of servers the time of one message behind one of its like is known; a small one beside large ones
 // makes workers come otherwise.
 void add_unlike_to_servers(const Experiment& experiment, const StepResult& result,
@@ -151,6 +164,7 @@ std::vector<std::string> warnings_of(const Experiment& experiment, const StepRes
   add_stand_ins(experiment, result, warnings);
   add_priced(experiment, result, warnings);
   add_shared_cards(experiment, warnings);
+  add_other_ports(experiment, warnings);
   add_notes_of_formula(experiment, warnings);
   add_unlike_to_servers(experiment, result, warnings);
   add_extrapolations(experiment, result, warnings);
