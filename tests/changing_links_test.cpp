@@ -94,11 +94,11 @@ TEST_CASE("changing links: transports go on at the rates of the moment") {
       const auto at = [&](const char* when, double bandwidth) {
         return Json{{"at", when}, {"link", {node, "switch"}}, {"bandwidth", bandwidth}};
       };
-      const double slow_first = took_ms(transport, {at("0 ms", 0.1), at("1 ms", 1)});
+      const double slow_first = took_ms(transport, Json::array({at("0 ms", 0.1), at("1 ms", 1)}));
       CHECK(slow_first >= 0.9 * 30.9);  // of DLCP a tenth may be missing
       CHECK(slow_first <= 1.07 * 30.9);
       // 10 MB by 10 ms, 20 at half of the rate: 50 ms. And raised: 10 MB, then 20 at twice: 20 ms.
-      CHECK(took_ms(transport, {at("10 ms", 0.5)}) <= 1.07 * 50);
+      CHECK(took_ms(transport, Json::array({at("10 ms", 0.5)})) <= 1.07 * 50);
     }
 }
 

@@ -406,7 +406,7 @@ TEST_CASE("synchronizations: what is refused, and where") {
            {R"({"name":"pipe_sgd","width":0})", "test: /width: expected"},
            {R"({"name":"pipe_sgd","steps":2})", "unknown field \"steps\""},
            {R"({"name":"pipe_sgd","communication":"all"})", "unknown communication \"all\""},
-           {"\"async_ps\"", "needs parameter servers with uniform sharding"}}) {
+           {"\"async_ps\"", "needs parameter servers"}}) {
     CAPTURE(row.json);
     CHECK_THROWS_WITH_AS(lab.play(row.json, Fidelity::message),
                          doctest::Contains(row.sentence.c_str()), InputError);

@@ -271,7 +271,8 @@ TEST_CASE("messages that never arrive are named with the reason, and exit code 4
                         {"dctcp", closed, "1 flow has no way\n", ": still waiting\n"},
                         {"ideal", closed, "1 flow has no way\n", ": still waiting\n"},
                         {"ideal", spine, "1 flow lost packets for good\n",
-                         ": packets were lost, and its transport sends nothing again; --transport dctcp does\n"}}) {
+                         ": packets were lost, and its transport sends nothing again; --transport "
+                         "dctcp does\n"}}) {
     CAPTURE(row.transport);
     const Temporary traffic(
         Temporary::Kind::file,

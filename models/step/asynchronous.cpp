@@ -8,6 +8,7 @@
 #include "models/step/asynchronous_workers.h"
 #include "models/step/jobs_in_time.h"
 #include "models/step/sparsity.h"
+#include "sim/core/refusal.h"
 #include "sim/core/scaled.h"
 
 namespace sgdsim {
@@ -50,6 +51,8 @@ void share_port(std::vector<double>& rates, const std::vector<double>& loads, Du
 // The three limits: the workers' own cycles, the port of a server, its processor.
 StepResult by_formula(const StepQuestion& question, int bound) {
   const AsynchronousCycle cycle = asynchronous_cycle(question);
+  if (cycle.servers.hashed)
+    throw no_formula("", "asynchronous workers whose servers hold unlike parts (sharding byteps)");
   const std::vector<double> factors =
       fixed_factors(question.workers, question.cluster->network.workers());
   const auto workers = static_cast<double>(factors.size());
@@ -66,10 +69,10 @@ StepResult by_formula(const StepQuestion& question, int bound) {
   for (std::size_t worker = 0; worker < factors.size(); ++worker) {
     const ServerLegs legs = legs_of(cycle, static_cast<int>(worker));
     busy += legs.busy;
-    processor += legs.fold + cycle.update;
+    processor += legs.fold + cycle.update();
     exchange += legs.exchange;
     const Duration whole =
-        scaled(compute, factors[worker]) + legs.exchange + legs.fold_behind + cycle.update;
+        scaled(compute, factors[worker]) + legs.exchange + legs.fold_behind + cycle.update();
     const auto cycle_ps = static_cast<double>(std::max(trace.load, whole).ps());
     rates.push_back(1 / std::max(1., cycle_ps));
     factor_sum += factors[worker];

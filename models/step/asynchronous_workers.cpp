@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "models/step/sparsity.h"
@@ -18,6 +19,37 @@ const AsynchronousRule* asynchronous_rule(const StepQuestion& question) {
                                     : std::get_if<AsynchronousRule>(&synchronization->rule);
 }
 
+namespace {
+
+using CyclePart = AsynchronousCycle::Part;
+
+// All gradients by server: even shares, or the tensors that a hash gives it. What is sent may be
+// smaller than they are.
+std::vector<CyclePart> parts_of_all(const ParameterServers& servers, const Trace& trace,
+                                    Bytes sent) {
+  const auto sent_B = static_cast<double>(sent.count());
+  if (!servers.hashed) {
+    const Duration update = Duration::ps(trace.update.ps() / servers.servers);
+    std::vector<CyclePart> parts;
+    for (int server = 0; server < servers.servers; ++server)
+      parts.push_back({server, sent_B / servers.servers, update});
+    return parts;
+  }
+  std::map<int, double> bytes;
+  for (std::size_t i = 0; i < trace.layers.size(); ++i)
+    for (const ServerPart& part :
+         parts_of(servers, trace.layers[i].gradient, {.tensor = static_cast<int>(i)}))
+      bytes[part.server] += part.size_B;
+  const auto all_B = static_cast<double>(trace.gradient().count());
+  std::vector<CyclePart> parts;
+  for (const auto& [server, size_B] : bytes)
+    parts.push_back({server, sent_B * (size_B / all_B), scaled(trace.update, size_B / all_B)});
+  if (parts.empty()) parts.push_back({0, 0, trace.update});
+  return parts;
+}
+
+}  // namespace
+
 AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network* network,
                                      const ServerPlaces* places) {
   if (question.timeline != nullptr)
@@ -25,9 +57,9 @@ AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network
                        "show an iteration that all workers have in common, and these have none: "
                        "leave it out, or say --set synchronization=none");
   const ParameterServers* servers = question.cost.servers();
-  if (servers == nullptr || servers->hashed)
+  if (servers == nullptr)
     throw InputError("",
-                     "asynchronous training needs parameter servers with uniform sharding: say "
+                     "asynchronous training needs parameter servers: say "
                      "collective={\"parameter_server\": {}}. Their gradients are added there: topk "
                      "and gtopk, which bring exchanges of their own, must be left out");
   if (servers->barrier)
@@ -39,9 +71,8 @@ AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network
   if (cycle.encoded.transfer_count > 1)
     throw InputError("", "asynchronous training sends one message: no powersgd");
   const Transfer& transfer = cycle.encoded.transfers[0];
-  cycle.part_B = static_cast<double>(transfer.size.count()) / servers->servers;
+  cycle.parts = parts_of_all(*servers, *question.trace, transfer.size);
   cycle.servers.cost = servers->cost.with(transfer.folding);
-  cycle.update = Duration::ps(question.trace->update.ps() / servers->servers);
   const Network& cluster = question.cluster->network;
   cycle.network = (network != nullptr ? *network : cluster).with(transfer.folding);
   if (places != nullptr) {
@@ -59,17 +90,17 @@ AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network
 ServerLegs legs_of(const AsynchronousCycle& cycle, int worker) {
   const ParameterServers& servers = cycle.servers;
   if (!servers.dedicated) {
-    const Duration busy = servers.busy(cycle.part_B);
-    const Duration fold = servers.fold(cycle.part_B);
+    const Duration busy = servers.busy(cycle.part_B());
+    const Duration fold = servers.fold(cycle.part_B());
     const int sent = servers.servers - (servers.has_server(worker) ? 1 : 0);
     if (sent == 0) return {{}, busy, fold, fold};  // nothing travels
-    return {(sent + 1) * busy + 2 * servers.flight(cycle.part_B), busy, fold,
+    return {(sent + 1) * busy + 2 * servers.flight(cycle.part_B()), busy, fold,
             fold - std::min(fold, busy)};
   }
   const Wires wires(cycle.network, servers.alpha);
   const int place = cycle.places.of_worker(worker);
-  const Leg push = wires.leg(place, cycle.server_place(0), cycle.part_B, true);
-  const Leg pull = wires.leg(cycle.server_place(0), place, cycle.part_B, false);
+  const Leg push = wires.leg(place, cycle.server_place(0), cycle.part_B(), true);
+  const Leg pull = wires.leg(cycle.server_place(0), place, cycle.part_B(), false);
   return {servers.servers * push.out_busy + push.flight + push.agreed + pull.flight + pull.in_busy,
           std::max(push.in_busy, pull.out_busy), push.fold,
           push.fold - std::min(push.fold, push.transit)};
@@ -90,7 +121,7 @@ AsynchronousWorkers::AsynchronousWorkers(const StepQuestion& question, int bound
       work_(backward_work(trace_)),
       fixed_(fixed_factors(question.workers, question.cluster->network.workers())),
       workers_(fixed_.size()),
-      servers_(at(cycle_.servers.servers)),
+      servers_(cycle_.parts.size()),
       wanted_(workers_.size() * at(question.warm_up + question.iterations)) {
   if (bound_ != AsynchronousRule::no_bound)
     for (Server& server : servers_) {
@@ -116,7 +147,7 @@ void AsynchronousWorkers::happen(const Event& event, Time now) {
   switch (static_cast<Kind>(event.kind_of_actor())) {
     case pushed: {
       const Part part{worker, number, false};
-      if (is_own(part)) return serve(part, {now, now}, own_fold(cycle_.server_place(number)));
+      if (is_own(part)) return serve(part, {now, now}, own_fold(number));
       return plan(is_there, worker, through_port(part, leg(part), now).ends, number);
     }
     case is_there: {
@@ -167,27 +198,29 @@ void AsynchronousWorkers::compute(int worker, Time now) {
 }
 
 void AsynchronousWorkers::push(int worker, Time now) {
-  const int servers = cycle_.servers.servers;
+  const int parts = cycle_.count();
   WorkerState& my = state(worker);
   my.is_computing = false;
-  my.parts_left = servers;
-  for (int i = 0; i < servers; ++i) {
-    const Part part{worker, (worker + i) % servers, false};
+  my.parts_left = parts;
+  for (int i = 0; i < parts; ++i) {
+    const Part part{worker, (worker + i) % parts, false};
     if (!is_own(part))
       send(part, now);
     else if (carrier_ == nullptr)
       plan(pushed, worker, now, part.number);
     else
-      serve(part, {now, now}, own_fold(cycle_.server_place(part.number)));
+      serve(part, {now, now}, own_fold(part.number));
   }
 }
 
 // A worker's own gradients are folded at the price of any others that its server gets, or would
 // get.
-Duration AsynchronousWorkers::own_fold(int server) const {
-  if (workers_.size() == 1) return cycle_.servers.fold(cycle_.part_B);
+Duration AsynchronousWorkers::own_fold(int number) const {
+  const double size_B = cycle_.part(number).size_B;
+  if (workers_.size() == 1) return cycle_.servers.fold(size_B);
+  const int server = cycle_.server_place(number);
   const int other = worker_place(server == worker_place(0) ? 1 : 0);
-  return wires_.leg(other, server, cycle_.part_B, true).fold;
+  return wires_.leg(other, server, size_B, true).fold;
 }
 
 // When the sender's port is free.
@@ -203,7 +236,7 @@ void AsynchronousWorkers::send(const Part& part, Time ready) {
 Parcel AsynchronousWorkers::parcel_of(const Part& part) const {
   return {.from = from(part),
           .to = to(part),
-          .size_B = cycle_.part_B,
+          .size_B = cycle_.part(part.number).size_B,
           .leg = leg(part),
           .freight = {.cargo = part.is_answer ? Cargo::parameters : Cargo::gradients}};
 }
@@ -221,7 +254,8 @@ AsynchronousWorkers::Span AsynchronousWorkers::through_port(const Part& part, co
 // that whoever comes while another one is coming need not wait for that.
 void AsynchronousWorkers::serve(const Part& push, const Span& coming, Duration fold) {
   Time& free = servers_[at(push.number)].free;
-  free = std::max(coming.ends, std::max(free, coming.begins) + fold) + cycle_.update;
+  free =
+      std::max(coming.ends, std::max(free, coming.begins) + fold) + cycle_.part(push.number).update;
   if (push.number == 0) count_update(push.worker, free);
   plan(updated, push.worker, free, push.number);
 }
@@ -251,7 +285,7 @@ void AsynchronousWorkers::update(int worker, int part, Time now) {
     answer(worker, part, now);
   }
   if (all_have_more) release(part, now);
-  for (int i = 0; is_over() && held_ > 0 && i < cycle_.servers.servers; ++i) release(i, now);
+  for (int i = 0; is_over() && held_ > 0 && i < cycle_.count(); ++i) release(i, now);
 }
 
 // In the order of pushes.
@@ -275,11 +309,12 @@ void AsynchronousWorkers::answer(int worker, int part, Time now) {
     send({worker, part, true}, now);
 }
 
-int AsynchronousWorkers::sent_parts(int worker) const {
-  int sent = 0;
-  for (int number = 0; number < cycle_.servers.servers; ++number)
-    sent += is_own({worker, number, false}) ? 0 : 1;
-  return sent;
+void AsynchronousWorkers::count_sent(int worker) {
+  for (int number = 0; number < cycle_.count(); ++number) {
+    if (is_own({worker, number, false})) continue;
+    ++sent_parts_;
+    sent_B_ += cycle_.part(number).size_B;
+  }
 }
 
 void AsynchronousWorkers::count_update(int worker, Time when) {
@@ -290,7 +325,7 @@ void AsynchronousWorkers::count_update(int worker, Time when) {
     staleness_ += stale;
     staleness_max_ = std::max(staleness_max_, stale);
     ++updates_;
-    sent_parts_ += sent_parts(worker);
+    count_sent(worker);
   }
   applied_.push_back(when);
 }
@@ -309,11 +344,27 @@ void AsynchronousWorkers::next(int worker, Time now) {
   compute(worker, now);
 }
 
-// What an exchange takes when nobody else is there, in the mean.
+// What an exchange takes when nobody else is there, in the mean: all parts leave one after the
+// other, and the largest comes back.
 Duration AsynchronousWorkers::alone() const {
   int64_t sum_ps = 0;
-  for (std::size_t i = 0; i < workers_.size(); ++i)
-    sum_ps += legs_of(cycle_, static_cast<int>(i)).exchange.ps();
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const int worker = static_cast<int>(i);
+    if (!cycle_.servers.hashed) {
+      sum_ps += legs_of(cycle_, worker).exchange.ps();
+      continue;
+    }
+    Duration sent;
+    Duration back;
+    for (int number = 0; number < cycle_.count(); ++number) {
+      if (is_own({worker, number, false})) continue;
+      const Leg push = leg({worker, number, false});
+      const Leg pull = leg({worker, number, true});
+      sent += push.out_busy;
+      back = std::max(back, push.flight + push.agreed + pull.flight + pull.in_busy);
+    }
+    sum_ps += (sent + back).ps();
+  }
   return Duration::ps(sum_ps / static_cast<int64_t>(workers_.size()));
 }
 
@@ -335,7 +386,8 @@ StepResult AsynchronousWorkers::result() const {
   result.settle({account()});
   const double sent = 2 * static_cast<double>(sent_parts_) / question_.iterations;
   result.message_count = std::llrint(sent);
-  result.wire_B = sent * cycle_.part_B;
+  result.wire_B =
+      cycle_.servers.hashed ? 2 * sent_B_ / question_.iterations : sent * cycle_.part_B();
   Sparsity sparsity;
   sparsity.add(cycle_.encoded);
   result.quality = sparsity.quality();

@@ -30,10 +30,21 @@ struct AsynchronousCycle {
   ParameterServers servers;
   Network network = Network::uniform(1, {});  // with the servers
   ServerPlaces places;                        // on it
-  double part_B = 0;                          // pushed to, and pulled from, each server
-  Duration update;                            // of a part's parameters, at the server
+  // What is pushed to, and pulled from, each server that has something; the update of its
+  // parameters is so long.
+  struct Part {
+    int server = 0;
+    double size_B = 0;
+    Duration update;
+  };
+  std::vector<Part> parts;
 
-  int server_place(int part) const { return places.of_server(servers, part); }
+  int count() const { return static_cast<int>(parts.size()); }
+  const Part& part(int number) const { return parts[static_cast<std::size_t>(number)]; }
+  int server_place(int number) const { return places.of_server(servers, part(number).server); }
+  // Uniform sharding only: what formulas know.
+  double part_B() const { return parts.front().size_B; }
+  Duration update() const { return parts.front().update; }
 };
 
 // `network`, `places`: of all that is there; null: the cluster's own, with the servers behind it.
@@ -121,14 +132,14 @@ class AsynchronousWorkers {
     return part.is_answer ? worker_place(part.worker) : cycle_.server_place(part.number);
   }
   Leg leg(const Part& part) const {
-    return wires_.leg(from(part), to(part), cycle_.part_B, !part.is_answer);
+    return wires_.leg(from(part), to(part), cycle_.part(part.number).size_B, !part.is_answer);
   }
   void plan(Kind kind, int worker, Time when, int part = 0) {
     clock_.plan(kind, first_number_ + static_cast<uint32_t>(worker), when,
                 static_cast<uint32_t>(part));
   }
   Parcel parcel_of(const Part& part) const;
-  Duration own_fold(int server) const;
+  Duration own_fold(int number) const;
 
   void compute(int worker, Time now);
   void push(int worker, Time now);
@@ -143,7 +154,7 @@ class AsynchronousWorkers {
   bool is_too_far_ahead(const Server& server, int worker) const;
   void answer(int worker, int part, Time now);
   void release(int part, Time now);
-  int sent_parts(int worker) const;  // of its parts, those that are not its own server's
+  void count_sent(int worker);  // of its parts, those that are not its own server's
   void count_update(int worker, Time when);
   void take(int worker, Time end);
   void next(int worker, Time now);
@@ -176,7 +187,8 @@ class AsynchronousWorkers {
   int busy_ = 0;  // workers that compute, or wait for an answer
   int64_t iterations_ = 0;
   int64_t updates_ = 0;
-  int64_t sent_parts_ = 0;  // of these updates, with what was pulled
+  int64_t sent_parts_ = 0;  // of these updates
+  double sent_B_ = 0;
   double staleness_ = 0;
   double staleness_max_ = 0;
 };

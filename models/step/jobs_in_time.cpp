@@ -133,9 +133,10 @@ void JobsInTime::Player::prepare_asynchronous(const JobInPlay& job, const Asynch
       AsynchronousWorkers::Setting{
           .clock = {clock_, 5}, .first_number = asynchronous_.workers(), .start = job.job->start});
   const AsynchronousCycle cycle = asynchronous_cycle(question, question_.network, &job.places);
-  const double parts =
-      2.0 * cycle.servers.servers * job.workers() * (question.warm_up + question.iterations);
-  check_packets(payload().packets(parts, parts * cycle.part_B), "iterations or workers");
+  const double times = 2.0 * job.workers() * (question.warm_up + question.iterations);
+  double size_B = 0;
+  for (const AsynchronousCycle::Part& part : cycle.parts) size_B += part.size_B;
+  check_packets(payload().packets(times * cycle.count(), times * size_B), "iterations or workers");
   asynchronous_.add(jobs_.size() - 1, std::move(workers), job.workers());
 }
 
