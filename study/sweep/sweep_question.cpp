@@ -149,14 +149,6 @@ InputError no_best(const TuneWords& words, const Tuned& tuned) {
           "`sgdsim run --set strategy=optimal` for the bound"};
 }
 
-// What all axes change together.
-Apart apart_of(const Sweep& sweep, const std::string& objective) {
-  std::vector<std::string> fields;
-  for (const Axis& axis : sweep.axes)
-    for (const std::string& field : fields_of(sweep, axis.field())) fields.push_back(field);
-  return apart_by(fields, objective);
-}
-
 Objective objective_in(const std::string& minimize, const std::string& maximize) {
   if (!minimize.empty() && !maximize.empty())
     throw InputError("--maximize", "--minimize asks for other points; give one of them");
@@ -346,7 +338,7 @@ TuneAnswer answer_tune(const TuneWords& words, Sweep sweep,
   TuneAnswer answer{std::move(sweep), {}, {}, {}};
   Tuned& tuned = answer.tuned;
   tuned = tune(answer.sweep, objective, words.most, threads, is_interrupted);
-  answer.apart = apart_of(answer.sweep, column);
+  answer.apart = apart_by(fields_of(answer.sweep), column);
   if (tuned.best.is_null() && tuned.interrupted) return answer;
   if (tuned.best.is_null()) throw no_best(words, tuned);
   if (!tuned.interrupted) answer.before = as_it_stands(answer.sweep, column);
