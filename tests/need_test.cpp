@@ -215,6 +215,24 @@ TEST_CASE("need: whole numbers that divide, and values without an answer") {
 }
 
 // 1, 0.96, 1.92, 3.84, ...: two are slower than one, and then each doubling doubles.
+// Nothing is drawn in this step, so that its seed changes nothing; links do.
+TEST_CASE("need: a field that changes nothing has no knee, and that is said") {
+  const auto asked = [](const char* axis, const char* format) {
+    return call_sgdsim({"need", "resnet50_v100", "-c", "25gbe_16", "--axis", axis, "--target",
+                        "step=500ms", "--format", format});
+  };
+  const std::string text = asked("seed=1..10", "table").out;
+  CHECK(text.find("seed changes nothing here: step is the same at all values that were asked") !=
+        std::string::npos);
+  CHECK(text.find("knee") == std::string::npos);
+  const Json json = Json::parse(asked("seed=1..10", "json").out);
+  CHECK(json["changes_nothing"] == true);
+  CHECK(!json.contains("knee"));
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/need/1", json).empty());
+  const Ran links = asked("cluster.nic.bandwidth=1Gbps..10Gbps", "table");
+  CHECK(links.out.find("changes nothing") == std::string::npos);
+}
+
 TEST_CASE("need: a curve that falls first has no knee there") {
   const NeedFound found = found_with("nodes=1..64", {1000, false},
                                      [](double nodes) { return nodes < 1.5 ? 1 : 0.48 * nodes; });

@@ -225,6 +225,22 @@ TEST_CASE("plot: conditions that refusals suggest are read") {
   CHECK(!holds(kept("holds == 1").log, "the base"));
 }
 
+TEST_CASE("plot: conditions name columns with or without the unit, as other options do") {
+  const std::string rows = "nodes,kind,time_us\n1,a,5\n2,a,9\n3,a,8\n";
+  const auto kept = [&](const char* condition) {
+    return plotted(rows, {"--x", "nodes", "--y", "kind", "--cell", "time", "--format", "json",
+                          "--where", condition});
+  };
+  const Ran whole = kept("time_us >= 7");
+  const Ran word = kept("time >= 7");
+  CAPTURE(word.log);
+  CHECK(word.exit_code == 0);
+  CHECK(word.out == whole.out);
+  CHECK(Json::parse(word.out)["rows"][0]["cells"] == Json::array({9, 8}));
+  // A word that is a value stays one.
+  CHECK(kept("kind == a and time < 9 or nodes == 2").exit_code == 0);
+}
+
 TEST_CASE("plot: units of what columns are called") {
   const auto label = [](const char* column, double most) {
     return measure_of(column, Amount::Kind::number, most).label();

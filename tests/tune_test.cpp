@@ -62,7 +62,7 @@ TEST_CASE("tune: a search of a large range comes close to trying all, and keeps 
 // Neither more latency nor more nodes ever shorten an iteration: the best corner is known.
 TEST_CASE("tune: several axes, numbers and names") {
   const Json json =
-      tuned({bert, "--most", "100", "--axis",
+      tuned({bert, "--minimize", "metrics.iteration_us", "--most", "100", "--axis",
              R"(cluster.nic.latency={"from": "1 us", "to": "100 us", "step": "1 us"})", "--axis",
              R"(cluster.nodes={"from": 2, "to": 256, "step": 1})", "--axis",
              "strategy=naive,sync_easgd"});

@@ -160,7 +160,8 @@ void read_lines(const std::string& text, const std::string& file,
 
 // ---- columns
 
-// "iteration_us" is also called "iteration".
+}  // namespace
+
 bool means(const std::string& name, const std::string& column) {
   constexpr std::array<const char*, 14> units = {"_samples_per_s",
                                                  "_tokens_per_s",
@@ -185,6 +186,8 @@ bool means(const std::string& name, const std::string& column) {
     return column.ends_with(unit) && ends(column.substr(0, column.size() - unit.size()));
   });
 }
+
+namespace {
 
 // For people: the ends of names, without what only identifies a row.
 std::vector<std::string> short_names(const Json& row, const std::vector<std::string>& columns) {

@@ -18,6 +18,9 @@ void read_plot_rows(const std::string& file, const std::function<void(const Json
 // Adds the columns of a row to those of the rows before, with a value of each if there is one.
 void add_columns(Json& all, const Json& row);
 
+// Whether a name is a column's whole path or its end, with or without the unit: "iteration" is
+// metrics.iteration_us.
+bool means(const std::string& name, const std::string& column);
 // The column that a user means, of `row`, which has what any row has: its whole path, or the end of
 // it, with or without the unit: "nodes", "iteration". Axes come first. InputError, naming `option`,
 // if there is none or several.

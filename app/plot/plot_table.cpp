@@ -61,14 +61,16 @@ std::vector<Json> values_of(const std::vector<PlotRow>& rows, const std::string&
 
 // ---- conditions, by the grammar of sweeps
 
-// The word of a condition that ends in this axis is it: "nodes" is cluster.nodes.
+// A word of a condition that means an axis is that one: "nodes" is cluster.nodes.
 std::string with_whole_names(const std::string& condition, const Json& axes) {
   std::string text, word;
   const Json row = {{"axes", axes}};
   const auto flush = [&] {
-    bool is_one = false;
-    for (const std::string& axis : axes_in(axes)) is_one = is_one || axis.ends_with("." + word);
-    text += is_one && !word.empty() ? column_named(word, row, "--where") : word;
+    const std::vector<std::string> names = axes_in(axes);
+    const bool is_one = std::any_of(names.begin(), names.end(), [&](const std::string& axis) {
+      return !word.empty() && means(word, axis);
+    });
+    text += is_one ? column_named(word, row, "--where") : word;
     word.clear();
   };
   for (std::size_t at = 0; at < condition.size(); ++at) {

@@ -221,6 +221,8 @@ int sweep(SweepArguments& arguments, Streams streams) {
       throw InputError(options.objective.option(),
                        "a shard has not all points of a group; merge first");
     best.emplace(sweep, options.objective.column, split_list(arguments.words.over));
+    if (const std::string warning = best->warning(sweep); !warning.empty())
+      streams.log << "sgdsim: warning: " << warning << '\n';
     if (!arguments.picture.empty()) check_can_be_drawn(best->others().size());
     each = [&](DonePoint&& point) { best->add(std::move(point)); };
   }

@@ -34,8 +34,8 @@ int tune(const TuneCommand& arguments, Streams streams) {
   if (tuned.best.is_null()) return exit_code;
   for (const std::string& warning : tuned.warnings)
     streams.log << "sgdsim: warning: " << warning << '\n';
-  give_answer(to_json(arguments.words, answer), arguments.out, arguments.format, streams,
-              [&] { print(streams.out, arguments.words, answer); });
+  give_answer(to_json(answer), arguments.out, arguments.format, streams,
+              [&] { print(streams.out, answer); });
   return exit_code;
 }
 

@@ -7,6 +7,7 @@
 
 #include "models/collective/simulate.h"
 #include "models/step/asynchronous_workers.h"
+#include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "sim/core/quantity.h"
 #include "sim/core/worked_on.h"
@@ -162,6 +163,11 @@ class Adviser {
       line.iteration_ps = metrics_of(experiment, result).mean_ps;
       line.exposed_us = result.mean.exposed.us();
       line.batch = batch_factor(experiment);
+      if (line.batch != 1)
+        line.change.assumes += std::string(line.change.assumes.empty() ? "" : "; ") +
+                               "each worker has " + number_text(with_digits(line.batch, 3)) +
+                               " times the samples, so that a step has " +
+                               (line.batch > 1 ? "more" : "fewer");
       line.factor = line.batch * rate_of(experiment, result) / now_;
       line.warnings = warnings_of(experiment, result);
       line.workers = experiment.cluster.network.workers();

@@ -26,9 +26,10 @@ enum class ChangeKind : uint8_t {
   saving,       // of a whole training: how the state is saved,
   restarting,   // how soon work goes on after a failure,
   repairing,    // which nodes come back, and when
-  hardware      // of somebody's own: another cluster, in more than its links and nodes
+  hardware,     // of somebody's own: another cluster, in more than its links and nodes
+  batch         // of somebody's own: other numbers of samples of a worker
 };
-inline constexpr Named<ChangeKind, 17> change_kinds{{{"strategy", ChangeKind::strategy},
+inline constexpr Named<ChangeKind, 18> change_kinds{{{"strategy", ChangeKind::strategy},
                                                      {"buckets", ChangeKind::buckets},
                                                      {"algorithm", ChangeKind::algorithm},
                                                      {"compression", ChangeKind::compression},
@@ -44,12 +45,14 @@ inline constexpr Named<ChangeKind, 17> change_kinds{{{"strategy", ChangeKind::st
                                                      {"saving", ChangeKind::saving},
                                                      {"restarting", ChangeKind::restarting},
                                                      {"repairing", ChangeKind::repairing},
-                                                     {"hardware", ChangeKind::hardware}}};
+                                                     {"hardware", ChangeKind::hardware},
+                                                     {"batch", ChangeKind::batch}}};
 inline const auto& names_of(ChangeKind) { return change_kinds; }
 inline std::string_view name_of(ChangeKind kind) { return name_in(change_kinds, kind); }
 // Whether the training may need more or other iterations to the same accuracy.
 inline bool alters_learning(ChangeKind kind) {
-  return kind == ChangeKind::compression || kind == ChangeKind::staleness;
+  return kind == ChangeKind::compression || kind == ChangeKind::staleness ||
+         kind == ChangeKind::batch;
 }
 // Whether somebody has to buy something.
 inline bool needs_hardware(ChangeKind kind) {

@@ -121,7 +121,7 @@ void add_collective(KindList& kinds, const Json& before, const Json& after,
 void add_trace(KindList& kinds, const Json& before, const Json& after) {
   for (const std::string& field : names_in_either(before, after))
     if (member_of(before, field) != member_of(after, field))
-      add_kind(kinds, field == "compute_scale" ? ChangeKind::compute : ChangeKind::own);
+      add_kind(kinds, kind_of_field("trace." + field));
 }
 
 KindList kinds_between(const Json& before, const Json& after, const Experiment& experiment) {
@@ -131,9 +131,7 @@ KindList kinds_between(const Json& before, const Json& after, const Experiment& 
   constexpr std::array<std::string_view, 4> parts = {"strategy", "collective", "cluster", "trace"};
   for (const std::string& field : names_in_either(before, after)) {
     if (is_among(field, parts) || member_of(before, field) == member_of(after, field)) continue;
-    add_kind(kinds, field == "compression"       ? ChangeKind::compression
-                    : field == "synchronization" ? ChangeKind::staleness
-                                                 : ChangeKind::own);
+    add_kind(kinds, kind_of_field(field));
   }
   add_cluster(kinds, member_of(before, "cluster"), member_of(after, "cluster"));
   add_trace(kinds, member_of(before, "trace"), member_of(after, "trace"));
@@ -142,6 +140,14 @@ KindList kinds_between(const Json& before, const Json& after, const Experiment& 
 }
 
 }  // namespace
+
+ChangeKind kind_of_field(const std::string& path) {
+  const std::string part = path.substr(0, path.find('.'));
+  if (part == "compression") return ChangeKind::compression;
+  if (part == "synchronization") return ChangeKind::staleness;
+  if (part == "accumulation" || path == "trace.batch") return ChangeKind::batch;
+  return path == "trace.compute_scale" ? ChangeKind::compute : ChangeKind::own;
+}
 
 Change with_kinds(Change own, const ResolvedExperiment& base, const Experiment& experiment,
                   const std::vector<Change>& known) {

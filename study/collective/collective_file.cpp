@@ -49,7 +49,8 @@ void read_value(const Value& value, FilePairs& to) {
 }
 Json schema_of_value(const FilePairs&) { return any_object_schema(); }
 
-Json schema_of_count() { return {{"type", "integer"}, {"minimum", 0}}; }
+Json schema_of_root() { return {{"type", "integer"}, {"minimum", 0}, {"maximum", INT32_MAX}}; }
+Json schema_of_seed() { return {{"type", "integer"}, {"minimum", 0}, {"maximum", INT64_MAX}}; }
 Json schema_of_jitter() { return {{"type", "number"}, {"minimum", 0}, {"maximum", most_jitter}}; }
 Json schema_of_fidelity() { return one_of_schema({"closed_form", "message", "flow", "packet"}); }
 Json schema_of_traffic_in() { return {{"type", {"string", "object"}}}; }
@@ -85,7 +86,7 @@ Fields fields_of(CollectiveFile& o) {
       {"bytes", o.bytes, "sizes of the message with units, or ranges: `4 KiB..64 MiB`"},
       Field("block", o.block, "block size of pipelines; the best one if not given")
           .like(text_schema),
-      Field("root", o.root, "the rank that holds or gets the result").like(schema_of_count),
+      Field("root", o.root, "the rank that holds or gets the result").like(schema_of_root),
       {"cluster", o.cluster, "a cluster file, as seen from this file"},
       {"set", o.set, "fields of the cluster that change, by their names"},
       Field("alpha", o.alpha, "instead of a cluster: the start-up of a message").like(text_schema),
@@ -106,7 +107,7 @@ Fields fields_of(CollectiveFile& o) {
       {"start", o.start, "when each rank starts, one time per rank"},
       Field("jitter", o.jitter, "sigma of a lognormal factor of mean 1 on every message")
           .like(schema_of_jitter),
-      Field("seed", o.seed, "seed of what is drawn; 1 if not given").like(schema_of_count)};
+      Field("seed", o.seed, "seed of what is drawn; 1 if not given").like(schema_of_seed)};
 }
 
 // What the file says, where the command line says nothing.

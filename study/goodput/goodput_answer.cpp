@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "study/goodput/spans.h"
 #include "study/table.h"
@@ -85,22 +86,38 @@ std::vector<goodput::Progress> follow_progress(const GoodputQuestion& question,
       {std::min(progress_runs, asker.compared), question.seed, asker.threads, asker.look});
 }
 
-// Where no formula holds, runs may say something else than the best interval by formula.
+// How much longer runs take with an interval than with another one; empty: not worth a word.
+std::string longer_text(double wall_s, double least_s, double interval_s) {
+  if (wall_s < worth_a_word * least_s) return "";
+  return " the runs take " + rounded(100 * (wall_s / least_s - 1), 2) +
+         " % longer than with a save every " + span_text(interval_s);
+}
+
+// Where no formula holds, runs may end earlier with another interval than that which they had, and
+// later with the one that is best by formula.
 void warn_of_interval(const GoodputQuestion& question, GoodputAnswer& answer) {
   if (has_closed_form(question.plan) || answer.intervals.empty()) return;
   const auto earliest = std::min_element(
       answer.intervals.begin(), answer.intervals.end(),
       [](const IntervalEnd& a, const IntervalEnd& b) { return a.wall_s < b.wall_s; });
-  for (const IntervalEnd& one : answer.intervals) {
-    const double longer = one.wall_s / earliest->wall_s;
-    if (one.steps != answer.interval->best_steps || longer < worth_a_word) continue;
-    const auto interval_s = static_cast<double>(earliest->steps) * question.plan.step_s;
+  const auto wall_s = [&](int64_t steps) {
+    for (const IntervalEnd& one : answer.intervals)
+      if (one.steps == steps) return one.wall_s;
+    return earliest->wall_s;  // not tried
+  };
+  const double own_s = wall_s(question.plan.interval);
+  const auto interval_s = static_cast<double>(earliest->steps) * question.plan.step_s;
+  const std::string by_formula =
+      "the best interval is that of a formula, which does not know all that happens here: with it";
+  if (const std::string longer = longer_text(own_s, earliest->wall_s, interval_s); !longer.empty())
     answer.warnings.push_back(
-        "the best interval is that of a formula, which does not know all that happens here: with "
-        "it the runs take " +
-        rounded(100 * (longer - 1), 2) + " % longer than with a save every " +
-        span_text(interval_s) + "; say --interval '" + rounded(interval_s, 4) + " s'");
-  }
+        (question.wants_best_interval ? by_formula
+                                      : "with a save every " + span_text(question.interval_s())) +
+        longer + "; say --interval '" + number_text(with_digits(interval_s, 7)) + " s'");
+  else if (const std::string than_own =
+               longer_text(wall_s(answer.interval->best_steps), own_s, question.interval_s());
+           !than_own.empty())
+    answer.warnings.push_back(by_formula + than_own);
 }
 
 void warn_of_lost_work(const GoodputQuestion& question, GoodputAnswer& answer) {

@@ -169,7 +169,7 @@ Fields fields_of(QuestionFields& o) {
              {"until", o.until, "a time from the start: how likely is the end before it?"},
              Field("risk", o.risk, "that more nodes are down than there are spares").from(1e-15, 1),
              Field("runs", o.runs, "how many are simulated").from(2, 1'000'000),
-             {"seed", o.seed, "of what is drawn"},
+             Field("seed", o.seed, "of what is drawn").from(0, int64_t{1} << 62),
              Field("formula", o.formula, "an approximation to be told beside the answer")
                  .one_of({"young", "daly", "rsc"})};
 }

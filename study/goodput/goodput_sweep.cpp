@@ -8,6 +8,7 @@
 #include "study/goodput/goodput_output.h"
 #include "study/goodput/spans.h"
 #include "study/step/override.h"
+#include "study/step/stated_costs.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -38,6 +39,7 @@ GoodputQuestion GoodputSweep::question_with(const Json& values,
 
 // All points have the same fields: the first one whose values are taken shows that there are such.
 void GoodputSweep::check_fields() const {
+  check_nodes();
   std::string first;
   for (int64_t number = 0; number < std::min(points_.count(), tried_questions); ++number) {
     try {
@@ -49,6 +51,22 @@ void GoodputSweep::check_fields() const {
     }
   }
   throw InputError("--axis", "no point is a question; the first one: " + first);
+}
+
+// Of numbers of nodes one may be that of the step: both ends are tried.
+void GoodputSweep::check_nodes() const {
+  for (const Axis& axis : points_.axes()) {
+    if (axis.field() != "nodes") continue;
+    for (const int64_t number : {int64_t{0}, points_.count() - 1}) {
+      try {
+        question_with(points_.values_at(number));
+      } catch (const StatedCosts& stated) {
+        throw InputError(axis.where(), stated.sentence());
+      } catch (const InputError&) {
+        // Other points may have an answer.
+      }
+    }
+  }
 }
 
 // If the sentence is about a field that only an axis names.

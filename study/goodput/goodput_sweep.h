@@ -26,6 +26,7 @@ class GoodputSweep {
  private:
   GoodputQuestion question_with(const Json& values, const std::function<void()>& look = {}) const;
   void check_fields() const;
+  void check_nodes() const;
   void refuse_unknown(const std::string& sentence) const;
   bool asks(const std::string& field) const;
 

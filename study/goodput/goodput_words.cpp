@@ -53,6 +53,43 @@ std::string written_option(const std::string& field) {
   return option;
 }
 
+// Whether the command line gives a field a value.
+bool gives(const GoodputWords& words, const std::string& field) {
+  for (const WordOfField& one : words_of_fields)
+    if (field == one.field && !(words.*one.word).empty()) return true;
+  return std::any_of(words.settings.begin(), words.settings.end(),
+                     [&](const std::string& setting) {
+                       return says(setting, field) && !setting.ends_with("=null");
+                     }) ||
+         std::any_of(words.axes.begin(), words.axes.end(),
+                     [&](const std::string& axis) { return path_of_setting(axis) == field; });
+}
+
+void erase_field(Json& json, const std::string& path) {
+  const std::size_t dot = path.find('.');
+  if (!json.is_object()) return;
+  if (dot == std::string::npos)
+    json.erase(path);
+  else if (json.contains(path.substr(0, dot)))
+    erase_field(json[path.substr(0, dot)], path.substr(dot + 1));
+}
+
+// What a file says in one way, the command line may say in the other one.
+void remove_other_ways(const GoodputWords& words, Json& json) {
+  using Ways = std::vector<std::string>;
+  const std::vector<std::pair<Ways, Ways>> all = {{{"save.interval"}, {"save.every_steps"}},
+                                                  {{"steps"}, {"tokens", "tokens_per_step"}}};
+  const auto replace = [&](const Ways& given, const Ways& others) {
+    if (std::any_of(given.begin(), given.end(),
+                    [&](const std::string& field) { return gives(words, field); }))
+      for (const std::string& field : others) erase_field(json, field);
+  };
+  for (const auto& [one, other] : all) {
+    replace(one, other);
+    replace(other, one);
+  }
+}
+
 }  // namespace
 
 Fields goodput_fields(GoodputWords& words) {
@@ -101,6 +138,7 @@ Json goodput_json(const GoodputWords& words, std::string& file) {
                          "--set says " + std::string(one.field) + ", too; give one of them");
   std::vector<std::string> settings = words.settings;
   const auto rest = std::stable_partition(settings.begin(), settings.end(), is_around_option);
+  remove_other_ways(words, json);
   apply_settings(json, {settings.begin(), rest});
   for (const WordOfField& one : words_of_fields) {
     const std::string& text = words.*one.word;

@@ -104,6 +104,9 @@ ResolvedExperiment on_nodes(ResolvedExperiment resolved, StepMachine& machine, c
   try {
     resolved = with_settings(resolved, {"cluster.nodes=" + std::to_string(count)});
     machine = machine_of(resolved);
+  } catch (const StatedCosts& stated) {
+    throw StatedCosts(nodes.where(), stated.field(),
+                      R"(, as in "step": {"experiment": FILE, "set": ["collective=ring"]})");
   } catch (const InputError& error) {
     nodes.fail(is + ", and cannot be on " + std::to_string(count) + ": " + error.what());
   }

@@ -339,8 +339,9 @@ Fields layout_fields(LayoutWords& words) {
              traffic_beside_field(words.traffic),
              {"workers", words.workers,
               "slow or jittering GPUs, as `workers` of an experiment: JSON or a file"},
-             {"seed", words.seed,
-              "seed of random workers, and of what packets and routes draw (default: 1)"},
+             Field("seed", words.seed,
+                   "seed of random workers, and of what packets and routes draw (default: 1)")
+                 .from(0, int64_t{1} << 62),
              Field("iterations", words.iterations,
                    "steps to simulate where workers are random (default: 20)")
                  .from(1, 100'000),

@@ -141,6 +141,10 @@ void LearnSweep::check_methods() const {
       for (const LearnMethod& method : question_at(resolved).methods)
         read_experiment(with_settings(resolved, method.settings));
       return;
+    } catch (const StatedCosts& error) {
+      const std::string axis = axis_of(error);
+      if (axis.empty()) throw;
+      throw InputError(axis, error.sentence());
     } catch (const InputError& error) {
       const std::string axis = axis_of(error);
       if (!axis.empty() && sentence_of(error).starts_with("unknown field"))

@@ -69,10 +69,23 @@ struct NeedOut {
   std::optional<KneeOut> knee;
 };
 
+// Whether the figure is the same wherever there is one.
+bool changes_nothing(const NeedFound& found) {
+  const NeedPoint* first = nullptr;
+  bool is_compared = false;
+  for (const NeedPoint& point : found.points) {
+    if (!point.reached) continue;
+    if (first != nullptr && *point.reached != *first->reached) return false;
+    is_compared = is_compared || first != nullptr;
+    first = &point;
+  }
+  return is_compared;
+}
+
 NeedOut out_of(const NeedAnswer& answer) {
   NeedOut out{answer, {}, {}};
   for (const NeedStretch& one : answer.found.met) out.met.push_back({one.from.value, one.to.value});
-  if (const auto& knee = answer.found.knee)
+  if (const auto& knee = answer.found.knee; knee && !changes_nothing(answer.found))
     out.knee =
         KneeOut{out_of(knee->point), percent * knee->gain, knee->is_halving, knee->is_within};
   return out;
@@ -117,6 +130,9 @@ Fields fields_of(const NeedOut& o) {
            "values in a row that meet the target; more than one: it is met, lost and met again"},
           {"best", out_of(found.best), "the best figure in the range"},
           {"knee", o.knee, "from where on doubling gains little; none if nothing can be doubled"},
+          Field("changes_nothing", changes_nothing(found),
+                "the figure is the same at all values that were asked")
+              .if_any(),
           {"points", out_of(found.points), "all values that were asked, in order"},
           Field("warnings", o.answer.warnings, "of the answer at the value that is needed")
               .filled("warning")
@@ -170,6 +186,11 @@ void print_needed(std::ostream& out, const NeedAnswer& answer) {
 }
 
 void print_knee(std::ostream& out, const NeedAnswer& answer) {
+  if (changes_nothing(answer.found)) {
+    out << answer.range.field() << " changes nothing here: " << answer.target.name
+        << " is the same at all values that were asked\n";
+    return;
+  }
   if (!answer.found.knee) return;
   const NeedKnee& knee = *answer.found.knee;
   const char* twice = knee.is_halving ? "halving" : "doubling";
@@ -191,7 +212,9 @@ std::string note_of(const NeedFound& found, const NeedPoint& point) {
     return one && one->value == point.value;
   };
   if (is(found.needed)) return "needed";
-  if (found.knee && found.knee->is_within && found.knee->point.value == point.value) return "knee";
+  if (found.knee && found.knee->is_within && !changes_nothing(found) &&
+      found.knee->point.value == point.value)
+    return "knee";
   return point.meets ? "meets" : "";
 }
 

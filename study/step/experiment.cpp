@@ -152,10 +152,13 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
   else
     experiment.cluster =
         read_cluster(part_of(root, resolved.json, "cluster", resolved.cluster_file)).cluster;
-  if (unchanged.exchange)
+  if (unchanged.exchange) {
     keep_exchange(experiment, std::move(before));
-  else
+  } else {
     read_exchange(experiment, given.collective, given.compression);
+    if (std::string note = resolved.cluster_changes.check(experiment.cost); !note.empty())
+      experiment.notes.push_back(std::move(note));
+  }
   if (given.synchronization && !is_none(*given.synchronization))
     experiment.synchronization = read_synchronization(*given.synchronization);
   const bool has_strategy =

@@ -15,6 +15,7 @@
 #include "models/step/step.h"
 #include "sim/core/json.h"
 #include "study/step/convergence.h"
+#include "study/step/stated_costs.h"
 #include "study/traffic/traffic_file.h"
 #include "topologies/cluster_file.h"
 
@@ -81,6 +82,7 @@ struct ResolvedExperiment {
   std::vector<std::string> settings;             // that were applied
   std::vector<std::string> options;              // those that options of the same name made
   std::shared_ptr<const RecordedStep> recorded;  // of a profile; else null
+  ClusterChanges cluster_changes;                // by settings and by another cluster
 };
 // The file may be a trace, or the name of one that ships; the experiment then has nothing else, and
 // the cluster must be given. A profile of PyTorch, or a folder of those of its ranks, becomes the

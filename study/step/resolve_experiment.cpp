@@ -134,6 +134,7 @@ void apply_in_turn(ResolvedExperiment& resolved, const std::vector<std::string>&
 
 ResolvedExperiment with_parts(ResolvedExperiment resolved) {
   put_parts_in_place(resolved, resolved.file);
+  resolved.cluster_changes.set(resolved.json, resolved.settings);
   apply_in_turn(resolved, resolved.settings, "");
   return resolved;
 }
@@ -149,6 +150,7 @@ NamedFile named_experiment(const std::string& file) {
 void put_cluster(ResolvedExperiment& resolved, const std::string& cluster) {
   if (cluster.empty()) return;
   const Document document = cluster_document(cluster);
+  resolved.cluster_changes.replace(resolved.json);
   resolved.json["cluster"] = document.root().json();
   resolved.cluster_file = place_of(cluster);
   if (!shipped_cluster(cluster) && resolved.cluster_file == cluster)
@@ -218,6 +220,7 @@ ResolvedExperiment with_settings(ResolvedExperiment resolved,
 
 ResolvedExperiment with_settings_of(const std::string& file, ResolvedExperiment resolved,
                                     const std::vector<std::string>& settings) {
+  resolved.cluster_changes.set(resolved.json, settings);
   apply_in_turn(resolved, settings, file);
   resolved.settings.insert(resolved.settings.end(), settings.begin(), settings.end());
   return resolved;

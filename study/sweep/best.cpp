@@ -7,6 +7,7 @@
 #include "sim/core/error.h"
 #include "sim/core/fields.h"
 #include "study/sweep/gains.h"
+#include "study/sweep/step_samples.h"
 #include "study/table.h"
 
 namespace sgdsim {
@@ -92,6 +93,10 @@ Best::Best(const Sweep& sweep, std::string objective, std::vector<std::string> o
   for (const std::string& name : known)
     if (std::find(over_.begin(), over_.end(), name) == over_.end()) others_.push_back(name);
   apart_ = apart_by(fields, objective_);
+}
+
+std::string Best::warning(const Sweep& sweep) const {
+  return warn_of_samples(objective_, step_samples(sweep, over_));
 }
 
 void Best::add(DonePoint&& point) {

@@ -35,6 +35,8 @@ class Best {
   void add(DonePoint&& point);
   // How many groups have several winners.
   int64_t groups_with_ties() const;
+  // That points with different numbers of samples are compared; empty if they are not.
+  std::string warning(const Sweep& sweep) const;
   const std::vector<std::string>& others() const { return others_; }  // axes not chosen from
   void print(std::ostream& out, bool as_json) const;
   Json json() const;  // sgdsim/best/1

@@ -147,7 +147,9 @@ ResolvedExperiment resolve_base(const Value& base) {
 // Another cluster than the base's, or one for a base that has none.
 void put_cluster(ResolvedExperiment& base, const std::string& cluster) {
   if (cluster.empty()) return;
-  base.json["cluster"] = cluster_document(cluster).root().json();
+  Json json = cluster_document(cluster).root().json();
+  base.cluster_changes.replace(base.json);
+  base.json["cluster"] = std::move(json);
   base.cluster_file = cluster;
   if (!shipped_cluster(cluster)) base.inputs.push_back(cluster);
 }
@@ -212,6 +214,13 @@ std::vector<std::string> fields_of(const Sweep& sweep, const std::string& axis) 
   for (const Method& method : sweep.methods)
     for (const auto& [field, value] : method.fields)
       if (std::find(fields.begin(), fields.end(), field) == fields.end()) fields.push_back(field);
+  return fields;
+}
+
+std::vector<std::string> fields_of(const Sweep& sweep) {
+  std::vector<std::string> fields;
+  for (const Axis& axis : sweep.axes)
+    for (std::string& field : fields_of(sweep, axis.field())) fields.push_back(std::move(field));
   return fields;
 }
 
@@ -297,6 +306,8 @@ Sweep read_sweep(const std::string& file, const SweepWords& words) {
     zips = text.zip;
     conditions = text.where;
     sweep.base = with_settings_of(file, resolve_base(*text.base), settings);
+    // One file says the costs and this cluster.
+    if (text.base->json().is_object()) sweep.base.cluster_changes = {};
     put_cluster(sweep.base, words.cluster);
     sweep.base = with_settings(std::move(sweep.base), words.settings);
     if (given) {

@@ -73,6 +73,8 @@ Sweep read_sweep(const std::string& file, const std::vector<std::string>& settin
 
 // The fields of the experiment that an axis changes: one, or those that its methods set.
 std::vector<std::string> fields_of(const Sweep& sweep, const std::string& axis);
+// Those that all axes change together.
+std::vector<std::string> fields_of(const Sweep& sweep);
 
 // What the text behind FIELD= of an axis stands for: "2..256" doubles, "2..10:2" steps, "a,b"
 // lists; JSON stands for itself.

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "sim/core/error.h"
-#include "study/step/collective_field.h"
 #include "study/step/override.h"
 #include "study/step/result_json.h"
 #include "study/step/warnings.h"
@@ -148,6 +147,7 @@ PointReader::State& PointReader::state_of(const Choice& choice) {
   State& state = place->second;
   if (!is_new) return state;
   state.resolved = sweep_->base;
+  state.resolved.cluster_changes.set(sweep_->base.json, fields_of(*sweep_));
   state.texts = base_texts_;
   return state;
 }
@@ -337,19 +337,20 @@ const Axis& axis_in(const Sweep& sweep, const std::string& problem, const Axis& 
 
 namespace {
 
-// Axes that nothing reads would pass for answers.
-void check_costs(const Sweep& sweep) {
-  const auto begins_with = [](const Axis& axis, std::string_view part) {
-    return axis.field() == part || axis.field().starts_with(std::string(part) + ".");
-  };
-  for (const Axis& axis : sweep.axes)
-    if (begins_with(axis, "collective") || begins_with(axis, "method")) return;
-  if (!gives_costs(sweep.base.json)) return;
-  for (const Axis& axis : sweep.axes)
-    if (begins_with(axis, "cluster"))
-      throw InputError(axis.where(),
-                       "`collective` says itself what an exchange costs, whatever the cluster is; "
-                       "change collective.per_byte, or --set collective=ring");
+// Axes that no exchange notices would pass for answers. One point that can be read says it for all.
+void check_costs(const Sweep& sweep, PointReader& reader) {
+  for (const Point& point : spread_points(sweep, values_checked)) {
+    try {
+      reader.read(point.choice);
+      return;
+    } catch (const StatedCosts& stated) {
+      for (const Axis& axis : sweep.axes)
+        if (axis.field() == stated.field()) throw InputError(axis.where(), stated.sentence());
+      throw;
+    } catch (const InputError&) {
+      // Said below.
+    }
+  }
 }
 
 // An axis, or a method, of a whole `collective` says nothing of what an option said within.
@@ -368,10 +369,10 @@ void check_option(const Sweep& sweep, const std::string& option, const std::stri
 }  // namespace
 
 std::vector<std::string> check_axes(const Sweep& sweep) {
-  check_costs(sweep);
+  PointReader reader(sweep);
+  check_costs(sweep, reader);
   for (const std::string& setting : sweep.base.options)
     check_option(sweep, option_of_setting(setting), path_of_setting(setting));
-  PointReader reader(sweep);
   std::vector<std::string> warnings;
   for (std::size_t g = 0; g < sweep.groups.size(); ++g) {
     const std::vector<std::size_t>& group = sweep.groups[g];

@@ -10,15 +10,14 @@
 #include "models/strategy/registry.h"
 #include "sim/core/error.h"
 #include "sim/core/number_list.h"
-#include "sim/core/quantity.h"
 #include "sim/core/refusal.h"
 #include "study/import/profile_trace.h"
 #include "study/shipped_inputs.h"
-#include "study/step/plan.h"
 #include "study/step/result_json.h"
 #include "study/sweep/columns.h"
 #include "study/sweep/gains.h"
 #include "study/sweep/said_twice.h"
+#include "study/sweep/step_samples.h"
 #include "study/sweep/sweep_options.h"
 #include "study/sweep/sweep_point.h"
 #include "study/sweep/sweep_run.h"
@@ -128,18 +127,6 @@ std::optional<double> as_it_stands(const Sweep& sweep, const std::string& object
   return std::nullopt;
 }
 
-// Sizes of many bytes in a unit that can be read; the JSON has them exactly.
-std::string shown(const Json& value) {
-  if (!value.is_string()) return value.dump();
-  const std::string text = value.get<std::string>();
-  constexpr int64_t many_B = 10'000;
-  if (text.ends_with(" B")) {
-    const double size_B = static_cast<double>(parse_bytes(text, "").count());
-    if (size_B >= many_B) return short_size(size_B) + " (" + text + ")";
-  }
-  return text;
-}
-
 // Of all points none is an answer.
 InputError no_best(const TuneWords& words, const Tuned& tuned) {
   if (!tuned.bound) return {words.file, "no point has a result"};
@@ -149,24 +136,19 @@ InputError no_best(const TuneWords& words, const Tuned& tuned) {
           "`sgdsim run --set strategy=optimal` for the bound"};
 }
 
-// What all axes change together.
-Apart apart_of(const Sweep& sweep, const std::string& objective) {
-  std::vector<std::string> fields;
-  for (const Axis& axis : sweep.axes)
-    for (const std::string& field : fields_of(sweep, axis.field())) fields.push_back(field);
-  return apart_by(fields, objective);
-}
-
 Objective objective_in(const std::string& minimize, const std::string& maximize) {
   if (!minimize.empty() && !maximize.empty())
     throw InputError("--maximize", "--minimize asks for other points; give one of them");
   return maximize.empty() ? Objective{minimize, false} : Objective{maximize, true};
 }
 
-// Without a word: the shortest step.
-Objective objective_of(const TuneWords& words) {
-  const bool is_usual = words.minimize.empty() && words.maximize.empty();
-  return objective_in(is_usual ? usual_objective : words.minimize, words.maximize);
+// Without a word: the shortest step, or where steps have different numbers of samples, most of
+// them a second.
+Objective objective_of(const TuneWords& words, const StepSamples& samples) {
+  if (!words.minimize.empty() || !words.maximize.empty())
+    return objective_in(words.minimize, words.maximize);
+  if (samples.differ && samples.are_known) return {throughput_column, true};
+  return {usual_objective, false};
 }
 
 // An experiment, a trace or a profile: whatever is no sweep with axes of its own.
@@ -266,6 +248,8 @@ Answer answer_sweep(const Value& question, const Watch& watch) {
   }
   if (asks_best) {
     best.emplace(sweep, objective.column, split_list(words.over));
+    if (std::string warning = best->warning(sweep); !warning.empty())
+      answer.warnings.push_back(std::move(warning));
     options.objective = objective;
     options.out.clear();
     each = [&](DonePoint&& point) { best->add(std::move(point)); };
@@ -340,13 +324,15 @@ Sweep sweep_of(const TuneWords& asked) {
 TuneAnswer answer_tune(const TuneWords& words, Sweep sweep,
                        const std::function<bool()>& is_interrupted) {
   const int threads = threads_of(words.threads);
-  const Objective objective = objective_of(words);
-  const std::string& column = objective.column;
   check_axes(sweep);
-  TuneAnswer answer{std::move(sweep), {}, {}, {}};
+  const StepSamples samples = step_samples(sweep);
+  const Objective objective = objective_of(words, samples);
+  const std::string& column = objective.column;
+  TuneAnswer answer{std::move(sweep), {}, {}, {}, column};
+  answer.is_by_samples = words.minimize.empty() && words.maximize.empty() && objective.is_most;
   Tuned& tuned = answer.tuned;
   tuned = tune(answer.sweep, objective, words.most, threads, is_interrupted);
-  answer.apart = apart_of(answer.sweep, column);
+  answer.apart = apart_by(fields_of(answer.sweep), column);
   if (tuned.best.is_null() && tuned.interrupted) return answer;
   if (tuned.best.is_null()) throw no_best(words, tuned);
   if (!tuned.interrupted) answer.before = as_it_stands(answer.sweep, column);
@@ -356,84 +342,10 @@ TuneAnswer answer_tune(const TuneWords& words, Sweep sweep,
     tuned.value = *answer.before;
     tuned.warnings.clear();
   }
+  if (std::string warning = warn_of_samples(column, samples); !warning.empty())
+    tuned.warnings.push_back(std::move(warning));
+  answer.notes = notes_of(answer.sweep, tuned.best);
   return answer;
-}
-
-namespace {
-
-Fields tuned_fields(const std::string& objective, const Tuned& tuned, const int64_t& points,
-                    const std::optional<double>& before, const Apart& apart) {
-  return {
-      answer_kind("sgdsim/tune/1"),
-      {"objective", objective,
-       "the column that is to be small, or large where more of it is better"},
-      Field("best", tuned.best,
-            "the values of the axes at the best point; empty if the experiment as it stands is "
-            "better than all of them")
-          .like(any_object_schema),
-      {"value", tuned.value, "the objective there, in its unit"},
-      Field("method", tuned.exhaustive,
-            "exhaustive: every point was tried; coordinates: one axis at a time, by golden section")
-          .one_of({"coordinates", "exhaustive"}),
-      Field("evaluated", tuned.evaluated, "how many points were simulated").at_least(1),
-      {"failed", tuned.failed, "how many of them have no result"},
-      Field("points", points, "how many there are").at_least(1),
-      {"before", before, "the objective of the experiment as it stands, if it can be simulated"},
-      Field("warnings", tuned.warnings, "what the reader must know before trusting the best point")
-          .filled("warning")
-          .if_any(),
-      {"bound", tuned.bound,
-       "the objective of strategies that no program simulates, which are never the best"},
-      {"error_percent", apart.percent(),
-       "how far apart results have to be to tell, where that was measured"},
-      Field("interrupted", tuned.interrupted,
-            "a signal ended the search early; the best is that of the points evaluated")
-          .if_any()};
-}
-
-}  // namespace
-
-Json to_json(const TuneWords& words, const TuneAnswer& answer) {
-  return written(tuned_fields(objective_of(words).column, answer.tuned, answer.sweep.points,
-                              answer.before, answer.apart));
-}
-Json schema_of_tuned() { return record_schema(tuned_fields({}, {}, 0, {}, {})); }
-
-void print(std::ostream& out, const TuneWords& words, const TuneAnswer& answer) {
-  const auto& [sweep, tuned, before, apart] = answer;
-  const std::string objective = objective_of(words).column;
-  const auto amount = [is_time = objective.ends_with("_us")](double value) {
-    return is_time ? short_duration(value, 5) : rounded(value, 5);
-  };
-  const bool is_better = before && as_cost(objective, tuned.value) < as_cost(objective, *before);
-  if (tuned.best.empty()) {
-    out << "Nothing that was tried is better than the experiment as it stands.\n";
-  } else {
-    Table table({"field", "best"});
-    for (const auto& [field, value] : tuned.best.items()) table.add({field, shown(value)});
-    table.print(out, 1);
-  }
-  out << '\n' << objective << ": " << amount(tuned.value);
-  if (before && is_tie(*before, tuned.value) && !tuned.best.empty())
-    out << ", the same as the experiment as it stands";
-  else if (is_better)
-    out << "; as the experiment stands: " << amount(*before) << " ("
-        << rounded(100 * std::abs(*before / tuned.value - 1), 3)
-        << (*before > tuned.value ? " % more)" : " % less)");
-  if (is_better && !is_tie(*before, tuned.value) && apart.is_as_good(*before, tuned.value))
-    out << "\nThat is within " << error_text(apart)
-        << ", the error of such predictions: nothing is surely better; this is the likeliest";
-  if (tuned.bound)
-    out << "\noptimal ("
-        << bound_text(as_cost(objective, *tuned.bound) > as_cost(objective, tuned.value))
-        << "): " << amount(*tuned.bound);
-  out << '\n'
-      << tuned.evaluated << " of " << sweep.points << " points evaluated"
-      << (tuned.interrupted  ? ", then interrupted"
-          : tuned.exhaustive ? ": all of them"
-                             : ", one axis at a time, by golden section");
-  if (tuned.failed > 0) out << "; " << tuned.failed << " have no result";
-  out << '\n';
 }
 
 Answer answer_tune(const Value& question, const Watch& watch) {
@@ -441,7 +353,7 @@ Answer answer_tune(const Value& question, const Watch& watch) {
   Interruption interruption(watch);
   const TuneAnswer answer = answer_tune(words, sweep_of(words), interruption.asked());
   interruption.rethrow();
-  return {to_json(words, answer), answer.tuned.warnings};
+  return {to_json(answer), answer.tuned.warnings};
 }
 
 }  // namespace sgdsim

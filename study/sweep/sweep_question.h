@@ -11,6 +11,7 @@
 #include "study/sweep/best.h"
 #include "study/sweep/sweep_file.h"
 #include "study/sweep/tune.h"
+#include "study/sweep/tuned_notes.h"
 #include "study/wire_words.h"
 
 namespace sgdsim {
@@ -62,15 +63,18 @@ struct TuneAnswer {
   Tuned tuned;
   std::optional<double> before;  // as the experiment stands
   Apart apart;
+  std::string objective = usual_objective;
+  bool is_by_samples = false;  // the usual objective, where steps have different numbers of them
+  TunedNotes notes = {};
 };
 // Where nothing is said of axes: what the experiment has to tune.
 Sweep sweep_of(const TuneWords& words);
 TuneAnswer answer_tune(const TuneWords& words, Sweep sweep,
                        const std::function<bool()>& is_interrupted);
 // sgdsim/tune/1.
-Json to_json(const TuneWords& words, const TuneAnswer& answer);
+Json to_json(const TuneAnswer& answer);
 Json schema_of_tuned();
-void print(std::ostream& out, const TuneWords& words, const TuneAnswer& answer);
+void print(std::ostream& out, const TuneAnswer& answer);
 Answer answer_tune(const Value& question, const Watch& watch);
 
 }  // namespace sgdsim
