@@ -8,13 +8,13 @@
 #include "models/step/step.h"
 #include "sim/core/error.h"
 #include "study/step/experiment.h"
-#include "study/step/resolve_experiment.h"
 
 using namespace sgdsim;
 
 namespace {
 
-// Layers of so many bytes; 1 ns/B, and no latency but 2 us of flight.
+// Layers of so many bytes, none of which is parted (4,096,000); 1 ns/B, and no latency but 2 us of
+// flight on each of two links.
 Json experiment_of(const std::vector<int>& sizes_B, int workers, const Json& servers) {
   Json layers = Json::array();
   for (std::size_t i = 0; i < sizes_B.size(); ++i)
@@ -52,7 +52,8 @@ std::map<int, int> on_two(const std::vector<int>& sizes_B) {
 }  // namespace
 
 // One worker pushes x bytes to the first server, then y to the second. The first answer comes when
-// 2 x have gone, the second when x + 2 y have, and not before the first one: 2 us each way.
+// 2 x have gone, the second when x + 2 y have, and not before the first one: 4 us each way. An
+// iteration is from one update of the first server to the next, so that the first is shorter.
 TEST_CASE("asynchronous parts: one worker and two servers, by hand") {
   for (const std::vector<int>& sizes :
        {std::vector<int>{400'000, 800'000}, std::vector<int>{800'000, 400'000},
@@ -63,12 +64,13 @@ TEST_CASE("asynchronous parts: one worker and two servers, by hand") {
     const int x = bytes[0];
     const int y = bytes[1];
     const Json experiment = experiment_of(sizes, 1, {{"servers", 2}, {"sharding", "byteps"}});
-    const double whole_us = 3000 + 4 + (std::max(x + y, 2 * x) + y) / 1000.;
+    const double whole_us = 3000 + 8 + (std::max(x + y, 2 * x) + y) / 1000.;
     for (const char* const fidelity : {"message", "flow"}) {
       CAPTURE(fidelity);
       const StepResult result = step_of(experiment, fidelity);
-      for (const Duration one : result.iterations)
-        CHECK(one.us() == doctest::Approx(whole_us).epsilon(1e-6));
+      CHECK(result.iterations.front().us() == doctest::Approx(3000 + 4 + x / 1000.).epsilon(1e-6));
+      for (std::size_t i = 1; i < result.iterations.size(); ++i)
+        CHECK(result.iterations[i].us() == doctest::Approx(whole_us).epsilon(1e-6));
       CHECK(result.message_count == 4);
       CHECK(result.wire_B == doctest::Approx(2. * (x + y)));
     }
@@ -100,9 +102,10 @@ TEST_CASE("asynchronous parts: a tensor on one of five servers is a server alone
 // The server with the larger part has P pushes of it to take, and as many answers to give, one
 // after the other: no iteration is shorter. On workers its own worker sends nothing.
 TEST_CASE("asynchronous parts: the fullest server is the limit") {
-  const std::vector<int> sizes = {4'000, 4'000, 4'000, 8'000'000};
+  const std::vector<int> sizes = {4'000, 4'000, 4'000, 4'000'000};
   std::map<int, int> bytes = on_two(sizes);
   const double most_us = std::max(bytes[0], bytes[1]) / 1000.;
+  REQUIRE(most_us >= 4000);
   for (const int workers : {4, 7})
     for (const char* const placement : {"dedicated", "co_located"})
       for (const char* const fidelity : {"message", "flow"}) {
@@ -116,7 +119,7 @@ TEST_CASE("asynchronous parts: the fullest server is the limit") {
         const StepResult result = step_of(experiment, fidelity);
         const double mean_us = result.total().us() / 40;
         CHECK(mean_us >= (workers - (is_dedicated ? 0 : 1)) * most_us * (1 - 1e-6));
-        CHECK(mean_us <= (workers + 1) * most_us);
+        CHECK(mean_us <= (workers + 1) * (most_us + 100));
       }
 }
 

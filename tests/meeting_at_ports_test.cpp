@@ -140,6 +140,24 @@ TEST_CASE("at ports: layouts") {
   }
 }
 
+TEST_CASE("at ports: a layout beside others is a job beside them") {
+  const char* text = "tp4 dp4 zero1 mbs1";
+  const Json flows = listed({flow(0, 8, "2 GB"), flow(9, 1, "4 GB", "100 ms")});
+  const Json job = {{"workers", 16}, {"layout", {{"model", "llama3.1_8b"}, {"layout", text}}}};
+  Json file = {{"cluster", "dgx_h100_4"}, {"jobs", {job}}, {"traffic", traffic_at_ports(flows)}};
+  const double us = at_ports({"jobs", file.dump()})["jobs"][0]["iteration_us"].get<double>();
+  const std::vector<std::string> words = {
+      "layout",   "llama3.1_8b", "-c",        "dgx_h100_4",
+      "--layout", text,          "--traffic", traffic_at_ports(flows).dump()};
+  const Json answer = at_ports(words);
+  CHECK(faults_of_value(embedded_shelf(), "sgdsim/layouts/1", answer) ==
+        std::vector<std::string>{});
+  CHECK(answer["layouts"][0]["step_us"].get<double>() == doctest::Approx(us).epsilon(1e-9));
+  CHECK(answer["layouts"][0]["messages"].get<int>() > 0);
+  CHECK_FALSE(answer["layouts"][0].contains("busiest"));
+  CHECK(answer["warnings"].dump().find("compare with --fidelity flow") != std::string::npos);
+}
+
 TEST_CASE("at ports: a message inside a node is not held up by its card") {
   const std::string text =
       traffic_at_ports(listed({flow(0, 1, "1 MB"), flow(0, 2, "1 MB")})).dump();
@@ -178,6 +196,9 @@ TEST_CASE("at ports: traffic beside a step, a collective and a schedule") {
   alike({"run", "resnet50_v100", "-c", cluster, "--set", "strategy=p3"},
         "/metrics/iteration_us/mean");
   alike({"replay", "app/schedules/ring_4.goal", "-c", cluster}, "/makespan_ps");
+  for (const char* layout :
+       {"tp4 mbs1 ga2", "pp2 dp2 ga4 zero1 recompute=full", "tp2 dp2 mbs1 zero3 recompute=full"})
+    alike({"layout", "llama3.1_8b", "-c", cluster, "--layout", layout}, "/layouts/0/step_us");
   Json slow = star(4);
   slow["nic"]["latency"] = "100 us";
   alike({"run", "resnet50_v100", "-c", slow.dump(), "--set", "collective=nccl", "--set",
@@ -234,8 +255,8 @@ TEST_CASE("at ports: what is refused") {
            {{"collective", "-n", "1 MB", "-c", cluster, "--traffic", traffic, "--option",
              "ports=turns"},
             "leave ports=turns out, or say shared"},
-           {{"layout", "llama3.1_8b", "-c", "dgx_h100_4", "--traffic", traffic},
-            "meets messages of a layout at --fidelity flow and packet only"}}) {
+           {{"layout", "llama3.1_8b", "-c", "dgx_h100_4", "--layout", "tp8", "--traffic", changes},
+            "links change on wires"}}) {
     std::vector<std::string> words = row.words;
     words.insert(words.end(), {"--fidelity", "message"});
     const std::string log = refusal_at_ports(words);

@@ -306,8 +306,7 @@ TEST_CASE("sgdsim layout: wires on the command line") {
   for (const Row& row : std::vector<Row>{
            {{"--fidelity", "packet", "--transport", "tpc"}, "unknown transport \"tpc\""},
            {{"--fidelity", "packet", "--routing", "split"}, "--routing: packets go as"},
-           {{"--fidelity", "message", "--traffic", "x.json"},
-            "--traffic: meets messages of a layout at"},
+           {{"--traffic", "x.json"}, "--traffic: needs messages that it can meet"},
            {{"--fidelity", "flow", "--traffic", rail(R"("loss": 0.1)")}, "lose packets"},
            {{"--fidelity", "flow", "--traffic", rail(R"("bandwidth": -1)")},
             "/changes/0/bandwidth"},

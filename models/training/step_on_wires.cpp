@@ -262,7 +262,8 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
   double sum_s = 0;
   for (int i = 0; i < options.iterations; ++i) {
     const bool wants_slices = how.wants_slices && i + 1 == options.iterations;
-    const std::unique_ptr<Resources> wires = cluster.wires(how.routes);  // none is closed yet
+    // None is closed yet.
+    const std::unique_ptr<Resources> wires = shared_at(how.fidelity, cluster, how.routes);
     const GpuSlowness slowness = factors.start(i);
     GpuSchedule gpus;
     Replayed replayed = once.replayed(factors, slowness, wants_slices, *wires, gpus);
@@ -282,8 +283,9 @@ StepOnWires play_on_wires(const TrainingStep& step, const Cluster& cluster, Grou
     played.in_rings = replayed.in_rings;
     played.wire_B = replayed.wire_B;
     if (wants_slices) played.slices = slices_of(gpus, replayed);
-    played.wires = use_of(*wires, replayed.carried_B, replayed.until - Time(), shown_links,
-                          changed_by(how.meanwhile.changes, replayed.until));
+    if (wires->are_routes())
+      played.wires = use_of(*wires, replayed.carried_B, replayed.until - Time(), shown_links,
+                            changed_by(how.meanwhile.changes, replayed.until));
     const auto stage_of = [&](int64_t gpu) { return gpu / (layout.gpus() / layout.pipeline); };
     const auto add_parts = [&](int64_t gpu, StepParts& all) {
       const int64_t stage = stage_of(gpu);

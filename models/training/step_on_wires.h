@@ -1,7 +1,9 @@
 // A training step of a layout on the wires of a cluster: every GPU plays its own operations, and
-// all messages share links, max-min fairly (sim/net/flows.h) or as packets (sim/net/packets.h).
+// all messages share links, max-min fairly (sim/net/flows.h) or as packets (sim/net/packets.h); or
+// the ports of GPUs, nodes and racks, beside others.
 #pragma once
 
+#include "models/collective/simulate.h"
 #include "models/training/gpu_schedule.h"
 #include "models/training/hybrid_step.h"
 #include "models/training/played_step.h"
@@ -14,6 +16,7 @@ namespace sgdsim {
 
 // How messages go, and what they meet.
 struct StepWires {
+  Fidelity fidelity = Fidelity::flow;  // message: ports
   RouteChoice routes = {};
   MakeCarrier carrier = {};  // none: flows
   Payload payload = {};      // of its packets

@@ -30,20 +30,23 @@ void add_sites(const TrainingStep& step, GroupTimes& groups, Played& played) {
   for (Duration* time : {&played.fastest, &played.slowest}) *time += longer;
 }
 
+// What is looked at of a layout: as the question says, or without its messages.
+enum class Look { as_asked, by_passes };
+
 LayoutLine line_of(const LayoutQuestion& question, GroupTimes& groups, const Layout& layout,
-                   Fidelity fidelity, bool wants_slices, Stopper* stopper) {
+                   Look how, bool wants_slices, Stopper* stopper) {
   const TrainingStep step = question.step_of(layout);
   LayoutPlay play = question.play;
   play.stopper = stopper;
   LayoutLine line;
-  if (is_on_wires(fidelity)) {
+  if (how == Look::as_asked && question.sends()) {
     StepWires wires = question.wires;
     wires.meanwhile = question.traffic.meanwhile();
     wires.wants_slices = wants_slices;
     line.on_wires = play_on_wires(step, question.cluster.cluster, groups, wires, play);
     add_sites(step, groups, *line.on_wires);
     line.step = line.on_wires->step;
-  } else if (fidelity == Fidelity::message) {
+  } else if (how == Look::by_passes || question.plays()) {
     line.played = play_on_links(step, groups, play, wants_slices);
     add_sites(step, groups, *line.played);
     line.step = line.played->step;
@@ -109,7 +112,7 @@ struct OnWires {
 OnWires on_wires(const LayoutQuestion& question, const Layout& layout, GroupTimes& groups,
                  Stopper& stopper) {
   try {
-    return {.line = line_of(question, groups, layout, question.fidelity, false, &stopper)};
+    return {.line = line_of(question, groups, layout, Look::as_asked, false, &stopper)};
   } catch (const StuckStep&) {
     return {.ends = std::current_exception()};
   } catch (const LimitReached&) {
@@ -150,8 +153,8 @@ void play_on_wires(const LayoutQuestion& question, GroupsOfThreads& groups, Layo
   if (lines.empty()) throw InputError("", why_not);
   if (tried < found.size())
     answer.notes.push_back("only " + std::to_string(lines.size()) +
-                           " layouts were simulated on wires, because these took as many messages "
-                           "as are simulated in one search");
+                           " layouts were simulated message by message, because these took as "
+                           "many messages as are simulated in one search");
   answer.best = std::move(lines);
   answer.played = static_cast<int64_t>(answer.best.size());
   rank(answer.best, answer.played);
@@ -227,7 +230,7 @@ void add_program(const LayoutQuestion& question, GroupsOfThreads& groups, Traini
   });
   if (usual == found.fitting.end()) usual = found.fitting.begin();
   answer.programs.emplace_back(program, line_of(question, groups.of(0), usual->layout,
-                                                question.fidelity, false, question.play.stopper));
+                                                Look::as_asked, false, question.play.stopper));
 }
 
 // A program may have kernels that are not searched for otherwise.
@@ -267,7 +270,7 @@ void play_found(const LayoutQuestion& question, GroupsOfThreads& groups,
   const std::vector<FoundLayout> all = to_play(fitting, lines);
   answer.best = on_all_cores<LayoutLine>(
       question, groups, all.size(), [&](std::size_t number, GroupTimes& its, Stopper& stopper) {
-        return line_of(question, its, all[number].layout, Fidelity::message, false, &stopper);
+        return line_of(question, its, all[number].layout, Look::by_passes, false, &stopper);
       });
   answer.played = static_cast<int64_t>(answer.best.size());
   rank(answer.best, answer.played);
@@ -277,7 +280,7 @@ void play_found(const LayoutQuestion& question, GroupsOfThreads& groups,
   else
     answer.best =
         best_of_families(answer.best, [](const LayoutLine& line) { return line.found.layout; });
-  if (!is_on_wires(question.fidelity)) return;
+  if (!question.sends()) return;
   play_on_wires(question, groups, answer);
   if (have_own_ends(question)) rank_by_end(question, answer.best, found_in);
 }
@@ -293,14 +296,14 @@ void note_formulas(const LayoutQuestion& question, LayoutAnswer& answer) {
     const GpuGeneration generation =
         given && given->generation ? *given->generation : question.algorithms.nccl.generation;
     answer.notes.push_back(
-        is_on_wires(question.fidelity)
+        question.sends()
             ? nccl_stand_in_note
             : "collectives take what NCCL's tuning model expects of each alone, for GPUs of the "
               "generation " +
                   std::string(name_in(gpu_generations, generation)) +
                   " (`nccl` of the cluster file says more)");
   }
-  if (is_on_wires(question.fidelity)) return;
+  if (question.sends()) return;
   std::set<std::string_view> notes;
   for (const Operation operation : operations_of_layouts)
     if (const Algorithm* chosen = question.algorithms.of(operation))
@@ -332,7 +335,7 @@ LayoutAnswer price_layout(const LayoutQuestion& question, const Layout& layout, 
   GroupTimes groups(question.cluster.cluster, space.gpus, question.algorithms);
   LayoutAnswer answer{.candidates = 1, .fitting = 1, .is_given = true, .best = {}};
   answer.best.push_back(
-      line_of(question, groups, layout, question.fidelity, wants_slices, question.play.stopper));
+      line_of(question, groups, layout, Look::as_asked, wants_slices, question.play.stopper));
   answer.played = question.plays() ? 1 : 0;
   note_formulas(question, answer);
   return answer;
@@ -369,13 +372,12 @@ LayoutAnswer find_layouts(const LayoutQuestion& question, std::optional<int64_t>
     if (lines) keep_first(found.fitting, *lines);
     const std::vector<FoundLayout> kept = lines ? found.fitting : families_in(found.fitting);
     for (const FoundLayout& one : kept)
-      answer.best.push_back(line_of(question, groups.of(0), one.layout, Fidelity::closed_form,
-                                    false, question.play.stopper));
+      answer.best.push_back(line_of(question, groups.of(0), one.layout, Look::as_asked, false,
+                                    question.play.stopper));
   }
   if (const std::string why = order_of_ends(question, compared); !why.empty())
     answer.notes.push_back(why);
-  if (lines || question.space.program != TrainingProgram::any || is_on_wires(question.fidelity))
-    return answer;
+  if (lines || question.space.program != TrainingProgram::any || question.sends()) return answer;
   for (const TrainingProgram program : {TrainingProgram::megatron, TrainingProgram::torchtitan})
     add_program(question, groups, program, answer);
   note_faster_programs(question, answer);

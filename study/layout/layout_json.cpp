@@ -108,7 +108,9 @@ Fields wire_step_fields(const StepOnWires* played) {
   const StepOnWires& step = played != nullptr ? *played : none;
   return Fields{
              Field("last_gpu", if_played(step.last_gpu),
-                   "fidelities flow and packet: the GPU that ends last in the last step")
+                   "where GPUs send messages (fidelities flow and packet, or `traffic`): the GPU "
+                   "that ends "
+                   "last in the last step")
                  .at_least(0),
              Field("classes", step.classes > 0 ? std::optional(step.classes) : std::nullopt,
                    "fidelity flow: GPUs that were simulated for all, which are alike; absent: "
@@ -119,13 +121,11 @@ Fields wire_step_fields(const StepOnWires* played) {
                    "fidelity flow: GPUs that do what others do until replicas first exchange "
                    "gradients, and are simulated from then on; absent: there are none")
                  .at_least(1),
-             Field("messages", if_played(step.messages),
-                   "fidelities flow and packet: messages of all GPUs in a step")
+             Field("messages", if_played(step.messages), "the same: messages of all GPUs in a step")
                  .at_least(0),
-             Field("wire_B", if_played(step.wire_B),
-                   "fidelities flow and packet: bytes that they carry")
+             Field("wire_B", if_played(step.wire_B), "the same: bytes that they carry")
                  .at_least(0)} +
-         use_fields_if_any(played != nullptr ? &played->wires : nullptr);
+         use_fields_if_any(played != nullptr && !step.wires.kinds.empty() ? &step.wires : nullptr);
 }
 
 Fields pass_fields(const PlayedStep* played) {

@@ -166,8 +166,10 @@ void print_range(std::ostream& out, const LayoutQuestion& question, Duration fas
         << short_duration(fastest.us(), 5) << " to " << short_duration(slowest.us(), 5) << '\n';
 }
 
-const char* what_is_played(Fidelity fidelity) {
-  switch (fidelity) {
+const char* what_is_played(const LayoutQuestion& question) {
+  if (question.meets_at_ports())
+    return "Every GPU is simulated; all messages share the ports of GPUs, nodes and racks";
+  switch (question.fidelity) {
     case Fidelity::message:
       return "Passes and sends are simulated; collectives are of the closed form";
     case Fidelity::flow:
@@ -269,6 +271,10 @@ std::vector<std::string> warnings_of(const LayoutQuestion& question, const Layou
     if (line.on_wires && line.on_wires->least_delivered < 1)
       all.push_back(to_text(line.found.layout) + ": " +
                     delivered_warning(line.on_wires->least_delivered));
+  if (question.meets_at_ports())
+    all.emplace_back(
+        "beside others, GPUs send their messages and share ports; alone their collectives have "
+        "prices at fidelity message: compare with --fidelity flow, with and without the others");
   const auto of_model = notes_on(question.model, question.space.sequence);
   all.insert(all.end(), of_model.begin(), of_model.end());
   if (question.space.sites) {
@@ -277,7 +283,7 @@ std::vector<std::string> warnings_of(const LayoutQuestion& question, const Layou
   }
   // They are about what formulas leave out.
   const auto& notes = question.cluster.cluster.notes;
-  if (!is_on_wires(question.fidelity)) all.insert(all.end(), notes.begin(), notes.end());
+  if (!question.sends()) all.insert(all.end(), notes.begin(), notes.end());
   const auto of_gaps = notes_on_gaps(question, answer.best.front());
   all.insert(all.end(), of_gaps.begin(), of_gaps.end());
   const std::vector<std::string> why = beyond(question, answer.best.front());
@@ -294,7 +300,7 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
       << question.step_size().batch
       << (question.step_size().batch == 1 ? " sequence of " : " sequences of ") << space.sequence
       << " a step (" << tokens_text(question.step_size().of_step()) << " tokens)\n"
-      << what_is_played(question.fidelity) << "; FLOP count causal attention halved\n";
+      << what_is_played(question) << "; FLOP count causal attention halved\n";
   if (!question.algorithms.is_usual())
     out << "Collectives: " << algorithms_text(question.algorithms) << '\n';
   if (const auto sites = told_sites(question, answer)) out << text_of(*sites) << '\n';
@@ -312,7 +318,8 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
   if (!answer.is_given && answer.by_passes > 0)
     out << "The " << answer.by_passes
         << " that are fastest in closed form were simulated by passes, "
-        << "and " << answer.played << " of them on wires\n";
+        << "and " << answer.played
+        << (question.meets_at_ports() ? " of them at ports\n" : " of them on wires\n");
   else if (!answer.is_given && answer.played > 0)
     out << answer.played << " of them were simulated: those that are fastest in closed form\n";
   out << '\n';
@@ -340,8 +347,10 @@ void print(std::ostream& out, const LayoutQuestion& question, const LayoutAnswer
       out << first.on_wires->followed << " GPUs stand for " << first.on_wires->followers
           << " until replicas exchange gradients, which are alike until then"
           << (first.on_wires->equal_chunks ? " but for a byte of some chunks\n" : "\n");
-    out << '\n';
-    print_use(out, first.on_wires->wires);
+    if (!first.on_wires->wires.kinds.empty()) {
+      out << '\n';
+      print_use(out, first.on_wires->wires);
+    }
   }
 }
 

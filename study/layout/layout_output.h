@@ -36,7 +36,7 @@ struct LayoutQuestion {
   int64_t tokens = 0;  // of the whole training; 0: not asked
   std::optional<FailingTraining> training = {};
   LayoutPlay play = {};
-  StepWires wires = {};  // fidelities flow and packet
+  StepWires wires = {};  // where GPUs send messages
   TrafficFile traffic = {};
   std::string transport = {};  // on wires; empty: messages share them evenly
   // The cluster as its file has it, with settings, for questions about others like it.
@@ -45,10 +45,11 @@ struct LayoutQuestion {
   std::string cluster_place = {};
   bool asks_margins = false;
   bool plays() const { return fidelity != Fidelity::closed_form; }
+  // Every GPU sends its own messages: on wires, or at ports beside others.
+  bool sends() const { return is_on_wires(fidelity) || meets_at_ports(); }
+  bool meets_at_ports() const { return !is_on_wires(fidelity) && !traffic.flows.empty(); }
   // No published step was compared with steps on shared wires.
-  bool has_interval() const {
-    return fidelity == Fidelity::closed_form || fidelity == Fidelity::message;
-  }
+  bool has_interval() const { return !sends(); }
   bool assumes_interference() const { return space.gpus > 1 && gpu.assumes_interference; }
   int64_t sites() const { return space.sites ? space.sites->sites : 1; }
   // Of all sites together.
@@ -64,8 +65,8 @@ struct LayoutQuestion {
 struct LayoutLine {
   FoundLayout found;
   HybridStep step;
-  std::optional<PlayedStep> played = {};     // fidelity message
-  std::optional<StepOnWires> on_wires = {};  // fidelities flow and packet
+  std::optional<PlayedStep> played = {};     // fidelity message, with nobody beside it
+  std::optional<StepOnWires> on_wires = {};  // where GPUs send messages
   // Closed form, where collectives are the usual ones: how long links carry bytes.
   std::optional<GroupTimes::Busy> load = {};
 };

@@ -35,7 +35,9 @@ constexpr int64_t wired_layouts = 11;  // of a search, each of which is played o
 std::optional<int64_t> lines_of(const LayoutWords& words) {
   if (words.lines) return words.lines;
   if (!words.axes.empty()) return 1;
-  if (is_on_wires(fidelity_named(words.fidelity, "--fidelity"))) return wired_layouts;
+  const bool sends =
+      is_on_wires(fidelity_named(words.fidelity, "--fidelity")) || !words.traffic.empty();
+  if (sends) return wired_layouts;
   if (!words.near.empty()) return near_lines;
   return std::nullopt;
 }
@@ -187,11 +189,7 @@ void check_play(const LayoutWords& words) {
                  {words.limits.given(), words.limits.any()}},
                 "without --fidelity message");
   check_routes(words.fidelity, words.routing, words.transport);
-  if (!words.traffic.empty() && !is_on_wires(fidelity_named(words.fidelity, "--fidelity")))
-    throw InputError(
-        "--traffic",
-        "meets messages of a layout at --fidelity flow and packet only, or at fidelity "
-        "message of `sgdsim jobs`");
+  check_traffic_option(words.traffic, plays);
   if (!is_given && !words.workers.empty())
     throw needs("--workers", "--layout: it numbers GPUs of one layout");
 }
@@ -224,8 +222,9 @@ LayoutPlay play_options(const LayoutWords& words) {
 
 // How messages go, and what else is on the wires.
 void read_wires(const LayoutWords& words, LayoutQuestion& question) {
-  if (!is_on_wires(question.fidelity)) return;
+  if (!is_on_wires(question.fidelity) && words.traffic.empty()) return;
   StepWires& wires = question.wires;
+  wires.fidelity = question.fidelity;
   if (words.seed) wires.routes.seed = *words.seed;
   if (!words.routing.empty()) wires.routes.routing = routing_named(words.routing, "--routing");
   const Cluster& cluster = question.cluster.cluster;
@@ -234,8 +233,8 @@ void read_wires(const LayoutWords& words, LayoutQuestion& question) {
   wires.payload = sent.payload;
   question.transport = std::move(sent.transport);
   if (words.traffic.empty()) return;
-  question.traffic =
-      read_meanwhile(words.traffic, "--traffic", cluster, *cluster.wires(wires.routes));
+  question.traffic = read_meanwhile(words.traffic, "--traffic", cluster,
+                                    *shared_at(question.fidelity, cluster, wires.routes));
 }
 
 ForeignLayout given_layout(const LayoutWords& words, const Transformer& model,
