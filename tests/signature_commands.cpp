@@ -38,7 +38,8 @@ CommandWords operator+(CommandWords words, const CommandWords& more) {
 
 const char* const every_fidelity[] = {"closed_form", "message", "flow", "packet"};
 
-// Three iterations after the first; of packets, which take a hundred times as long, one.
+// Three iterations after the first; of packets, which take a hundred times as long, one, in large
+// packets (of the usual size are those of traffic and jobs).
 CommandWords run_of(const std::string& experiment, std::string_view fidelity,
                     const CommandWords& settings) {
   const bool are_packets = fidelity == "packet";
@@ -48,17 +49,16 @@ CommandWords run_of(const std::string& experiment, std::string_view fidelity,
                         "--set",      are_packets ? "iterations=1" : "iterations=3",
                         "--set",      are_packets ? "warm_up=0" : "warm_up=1"};
   for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+  if (are_packets) words.insert(words.end(), {"--transport", "tcp packet=64KiB"});
   return words;
 }
 
-// At the fidelities where wires are shared (large packets: the usual ones are below); the others
-// are played with every strategy elsewhere.
+// At the fidelities where wires are shared; the others are played with every strategy elsewhere.
 void add_experiments(std::vector<SignatureGroup>& groups) {
   for (const std::string& file : files_in("app/experiments"))
     groups.push_back(
         {"run " + name_of_file(file),
-         {run_of(file, "flow", {}),
-          run_of(file, "packet", {}) + CommandWords{"--transport", "tcp packet=64KiB"}}});
+         {run_of(file, "flow", {}), run_of(file, "packet", {})}});
 }
 
 // A small model on a few workers where links are shared by several pairs.
@@ -104,7 +104,7 @@ void add_compressions(std::vector<SignatureGroup>& groups) {
 }
 
 // The experiment names a strategy, which most of them refuse: its trace does not. Asynchronous
-// workers need servers that hold a part of everything, and wait for nobody.
+// workers need servers, which wait for nobody.
 void add_synchronizations(std::vector<SignatureGroup>& groups) {
   const std::string file = in_source("traces/data/googlenet_k80.json");
   const CommandWords evenly = {R"({"servers": 1, "placement": "dedicated"})",
@@ -113,12 +113,14 @@ void add_synchronizations(std::vector<SignatureGroup>& groups) {
   const CommandWords by_tensor = {
       R"({"servers": 3, "placement": "dedicated", "sharding": "byteps"})",
       R"({"servers": 8, "placement": "co_located", "sharding": "byteps", "barrier": true})"};
+  const CommandWords by_hash = {
+      R"({"servers": 3, "placement": "dedicated", "sharding": "byteps"})"};
   const auto add = [&](const std::string& name, const CommandWords& chosen, bool is_asynchronous) {
     SignatureGroup group{"synchronization " + name, {}};
     for (const char* const fidelity : every_fidelity) {
       const CommandWords all = on_eight + chosen + CommandWords{workers_of(fidelity)};
       if (!is_asynchronous) group.commands.push_back(run_of(file, fidelity, all));
-      for (const std::string& servers : is_asynchronous ? evenly : evenly + by_tensor)
+      for (const std::string& servers : evenly + (is_asynchronous ? by_hash : by_tensor))
         group.commands.push_back(
             run_of(file, fidelity,
                    all + CommandWords{"collective={\"parameter_server\": " + servers + "}"}));
@@ -225,10 +227,11 @@ void add_traffic(std::vector<SignatureGroup>& groups) {
     for (const char* const routing : {"by_destination", "hashed", "split"})
       group.commands.push_back(
           {"traffic", file, "-c", cluster, "--format", "json", "--routing", routing});
-    const bool is_long =
-        name_of_file(file) == "poisson_half" || name_of_file(file) == "web_search_and_incast";
+    const std::map<std::string, std::string_view> of_long = {{"poisson_half", "ndp"},
+                                                             {"web_search_and_incast", "dlcp"}};
+    const auto one = of_long.find(name_of_file(file));
     for (const Transport& transport : transports())
-      if (!is_long || transport.name == "ndp" || transport.name == "dlcp")
+      if (one == of_long.end() || transport.name == one->second)
         group.commands.push_back({"traffic", file, "-c", cluster, "--format", "json", "--fidelity",
                                   "packet", "--transport", std::string(transport.name)});
     groups.push_back(std::move(group));
