@@ -57,8 +57,7 @@ CommandWords run_of(const std::string& experiment, std::string_view fidelity,
 void add_experiments(std::vector<SignatureGroup>& groups) {
   for (const std::string& file : files_in("app/experiments"))
     groups.push_back(
-        {"run " + name_of_file(file),
-         {run_of(file, "flow", {}), run_of(file, "packet", {})}});
+        {"run " + name_of_file(file), {run_of(file, "flow", {}), run_of(file, "packet", {})}});
 }
 
 // A small model on a few workers where links are shared by several pairs.
