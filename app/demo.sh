@@ -66,7 +66,7 @@ the next forward pass. Many nodes: merge messages (mg_wfbp, ddp), because each o
 One iteration of BERT-base on 16 GPUs with 10 Gb/s Ethernet, as PyTorch exchanges it:
 
 END
-"$sgdsim" run app/experiments/bert_base_10gbe.json --set strategy=ddp 2>/dev/null
+"$sgdsim" run traces/data/bert_base_asc.json -c topologies/data/10gbe_16.json 2>/dev/null
 "$sgdsim" report $points app/sweeps/nodes_bandwidth.json --out results/demo.html --force
 cat <<END
 
