@@ -9,6 +9,7 @@
 #include "sim/core/error.h"
 #include "study/collective/nccl_answer.h"
 #include "study/collective/option_words.h"
+#include "topologies/wiring.h"
 
 namespace sgdsim {
 namespace {

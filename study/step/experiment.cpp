@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/collective/algorithm_choice.h"
+#include "models/collective/nccl_box.h"
 #include "models/collective/network_defaults.h"
 #include "models/training/gpu.h"
 #include "sim/core/decimal.h"
