@@ -84,7 +84,8 @@ TEST_CASE("jobs, mixed: a layout alone is what layout says") {
       {"dgx_h100_4", "pp2 dp4 ga4 mtp=1 offload=both"},
       {"aws_p3_2", "tp4 dp4 zero1 sp"},
       {"aws_p3_2", "tp4 dp4 zero1 sp attention=flash"}};
-  for (const auto& [cluster, text] : all) {
+  for (const auto& [cluster, words] : all) {
+    const std::string& text = words;  // a structured binding is not captured
     CAPTURE(text);
     const double us =
         number_of({"layout", "llama3.1_8b", "-c", cluster, "--layout", text, "--sequence", "512",
