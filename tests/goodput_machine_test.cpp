@@ -170,7 +170,8 @@ TEST_CASE("goodput machine: what is said once more, or not at all") {
 // fails as often, however they stand in nodes.
 TEST_CASE("goodput machine: rates of nodes grow with their GPUs") {
   for (const auto& [nodes, gpus] : {std::pair(16, 8), std::pair(128, 1), std::pair(2, 64)}) {
-    CAPTURE(gpus);
+    const int of_node = gpus;  // a structured binding is not captured
+    CAPTURE(of_node);
     Json json = ten_days("1 s");
     json["nodes"] = nodes;
     json["gpus_per_node"] = gpus;
