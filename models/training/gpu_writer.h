@@ -120,14 +120,17 @@ class GpuWriter : private GpuProgress {
     exchange(GroupKind::expert_shards, GroupKind::expert_copies, plan_.replicas[1]);
     return stream_ = last;
   }
+  double gradients_B(const Replicas& replicas) const {
+    return layout_.gradient_B() * replicas.parameters;
+  }
   Ends gather(const Ends& ready) {
     return on_stream(ready, Operation::allgather,
                      [](const Replicas& replicas) { return replicas.gathered_B(); });
   }
   Ends reduce(const Ends& ready) {
-    return on_stream(
-        ready, layout_.zero == 0 ? Operation::allreduce : Operation::reduce_scatter,
-        [&](const Replicas& replicas) { return layout_.gradient_B() * replicas.parameters; });
+    return on_stream(ready,
+                     layout_.reduces_to_shards() ? Operation::reduce_scatter : Operation::allreduce,
+                     [&](const Replicas& replicas) { return gradients_B(replicas); });
   }
   // Weights of all chunks, in the order in which they are needed.
   void gather_all() {
@@ -303,6 +306,12 @@ class GpuWriter : private GpuProgress {
     does_.collective(end, GroupKind::ends, Operation::allreduce, plan_.tied_B);
     for (const double bytes : plan_.copies_B)
       does_.collective(end, GroupKind::copies, Operation::allreduce, bytes);
+    if (layout_.zero == 0 && layout_.reduces_to_shards()) {
+      does_.collective(end, GroupKind::shards, Operation::allgather,
+                       gradients_B(plan_.replicas[0]));
+      does_.collective(end, GroupKind::expert_shards, Operation::allgather,
+                       gradients_B(plan_.replicas[1]));
+    }
     does_.set_computing(GpuPart::Kind::optimizer);
     does_.compute(end, plan_.optimizer_s);
   }

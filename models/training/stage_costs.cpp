@@ -153,15 +153,16 @@ StageExchange StageCosts::exchange_of(const Replicas& replicas, int64_t layers) 
   else if (layout.overlaps)
     pieces = std::ceil(gradients_B / ddp_bucket_B);
   exchange.pieces = pieces = std::max(pieces, real(layout.chunks));
-  if (layout.zero == 0) {
+  if (!layout.reduces_to_shards()) {
     exchange.reduce_s = pieces * groups_.all_reduce_s(replicas.group, gradients_B / pieces);
-  } else {
-    exchange.reduce_s = pieces * groups_.reduce_scatter_s(replicas.group, gradients_B / pieces);
-    exchange.reduce_s +=
-        pieces * groups_.all_reduce_s(replicas.copies, gradients_B / (pieces * size));
+    return exchange;
+  }
+  exchange.reduce_s = pieces * groups_.reduce_scatter_s(replicas.group, gradients_B / pieces);
+  exchange.reduce_s +=
+      pieces * groups_.all_reduce_s(replicas.copies, gradients_B / (pieces * size));
+  if (layout.zero > 0)
     exchange.gather_s =
         pieces * groups_.all_gather_s(replicas.group, replicas.gathered_B() / pieces);
-  }
   return exchange;
 }
 
@@ -196,15 +197,18 @@ double StageCosts::copies_s(const RankParameters& parameters, int64_t rank) {
   const int64_t near = std::min(rank, layout.pipeline - 1 - rank);
   const int64_t apart = layout.pipeline - 1 - 2 * near;
   double seconds = 0;
-  for (const Replicas& replicas : replicas_of(layout, parameters))
+  for (const Replicas& replicas : replicas_of(layout, parameters)) {
     seconds +=
         groups_.all_reduce_s({apart * of_rank, 2, near * of_rank, of_rank}, copied_B(replicas));
+    if (layout.zero == 0)
+      seconds += groups_.all_gather_s(at_rank(replicas.group, rank),
+                                      replicas.parameters * layout.gradient_B());
+  }
   return seconds;
 }
 
 double StageCosts::copied_B(const Replicas& replicas) const {
-  return replicas.parameters * step_.layout.gradient_B() /
-         (step_.layout.zero > 0 ? real(replicas.group.size) : 1);
+  return replicas.parameters * step_.layout.gradient_B() / real(replicas.group.size);
 }
 
 double StageCosts::optimizer_s(const RankParameters& parameters, int64_t stage) const {

@@ -58,14 +58,15 @@ class StageCosts {
 
   // Of a rank of the pipeline; its replicas may lie in other nodes than those of others do.
   StageExchange exchange_of(const RankParameters& parameters, int64_t layers, int64_t rank);
-  // With dualpipe every stage is held twice; the copies agree after the replicas have.
+  // With dualpipe every stage is held twice; the copies agree on each shard after the replicas
+  // have, which with zero0 gather the whole then.
   double copies_s(const RankParameters& parameters, int64_t rank);
   // With offload=optimizer also what gradients need to the host, and weights back.
   double optimizer_s(const RankParameters& parameters, int64_t stage) const;
   // First and last stage agree on the embedding, if they share it and are not one.
   double tied_s();
   double tied_B() const;
-  // Bytes that both copies of a stage agree on.
+  // Bytes of a shard that both copies of a stage agree on.
   double copied_B(const Replicas& replicas) const;
   // From rank to rank; nothing if there is one only.
   StageSends sends();
