@@ -127,6 +127,28 @@ TEST_CASE("cluster files: the uplinks of a leaf-spine are of the cards' class if
   CHECK(across(oversubscribed) == across(oversubscribed + R"(, "uplink": {"latency": "2 us"})"));
 }
 
+// 740 KB in 20 ms there and back are 37 MB/s; in 592 us what the link carries, 1.25 GB/s.
+TEST_CASE("cluster files: windows that are less than a way holds are named") {
+  const auto notes_of = [](const char* network, const char* latency, const char* more = "") {
+    return cluster_from(std::string(R"({"schema": "sgdsim/cluster/1", "name": "far", "nodes": 4,
+        "shape": "single_switch", "nic": {"latency": ")") +
+                        latency + R"(", "bandwidth": "10 Gbps"}, "network": ")" + network + "\"" +
+                        more + "}")
+        .cluster.notes;
+  };
+  const std::vector<std::string> far = notes_of("tcp", "5 ms");
+  REQUIRE(far.size() == 1);
+  CHECK(far[0].find("740 KB under way at most (`window`), which over 20 ms there and back is 37 "
+                    "MBps, 2.96 % of what the link carries") != std::string::npos);
+  CHECK(notes_of("gloo", "5 ms").size() == 1);
+  CHECK(notes_of("nccl", "5 ms").empty());
+  CHECK(notes_of("tcp", "147 us").empty());
+  CHECK(notes_of("tcp", "160 us").size() == 1);
+  CHECK(notes_of("tcp", "5 ms", R"(, "window": "25 MB")").empty());
+  CHECK(notes_of("tcp", "5 ms", R"(, "sharing": "max_min")").empty());
+  CHECK(notes_of("tcp", "0 us").empty());
+}
+
 TEST_CASE("cluster files: a file that is not there") {
   CHECK_THROWS_WITH_AS(read_cluster_file("no/such/file.json"),
                        "no/such/file.json: cannot be read: No such file or directory", InputError);

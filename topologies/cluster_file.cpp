@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/core/decimal.h"
 #include "sim/core/error.h"
 #include "sim/core/named.h"
 #include "sim/core/quantity.h"
@@ -162,6 +163,33 @@ void add_crowding_note(ClusterFile& file) {
                                " nodes may send at once: beyond, it is that of the last");
 }
 
+// A connection that has sent its window waits until the first of it is acknowledged, which is there
+// and back again: on long ways that is less than links carry.
+void add_window_note(Cluster& cluster) {
+  constexpr double worth_saying = 0.95;
+  if (cluster.sharing != Sharing::queues) return;
+  double least = worth_saying;  // of what links carry
+  Duration round_trip;
+  double allowed_Bps = 0;
+  for (const PairCost& pair : cluster.network.classes()) {
+    if (pair.latency <= Duration() || pair.per_byte.ps() <= 0) continue;
+    const double here_Bps = static_cast<double>(cluster.window.count()) / (2 * pair.latency).s();
+    const double part = here_Bps * pair.per_byte.ps() * 1e-12;
+    if (part >= least) continue;
+    least = part;
+    round_trip = 2 * pair.latency;
+    allowed_Bps = here_Bps;
+  }
+  if (allowed_Bps == 0) return;
+  const Bandwidth allowed = Bandwidth::Bps(with_digits(allowed_Bps, 3));
+  cluster.notes.push_back(
+      "a connection has " + to_text(cluster.window) + " under way at most (`window`), which over " +
+      to_text(round_trip) + " there and back is " + to_text(allowed) + ", " +
+      number_text(with_digits(100 * least, 3)) +
+      " % of what the link carries: formulas and fidelity message leave that out for larger "
+      "messages; --fidelity flow and packet count it");
+}
+
 }  // namespace
 
 const Shape& find_shape(const Value& name) {
@@ -224,6 +252,7 @@ ClusterFile read_cluster(const Value& value) {
                    .connections = wiring.connections,
                    .build = std::move(wiring.graph),
                    .where = value.where()};
+  add_window_note(file.cluster);
   const bool is_crowded = file.cluster.network.crowding().any();
   if (is_crowded) add_crowding_note(file);
   const std::string crowded =
