@@ -46,6 +46,29 @@ TEST_CASE("collective: the timeline of a linear pipeline is the paper's drawing"
   }
 }
 
+// Messages that stand for NCCL's choice have options that nobody typed, and its latencies.
+TEST_CASE("collective: the timeline of NCCL's choice is what was simulated") {
+  for (const char* operation : {"allreduce", "allgather"})
+    for (const char* fidelity : {"message", "flow"}) {
+      CAPTURE(operation);
+      CAPTURE(fidelity);
+      const std::vector<std::string> words = {
+          "collective", "-a",         "nccl",       "--op",   operation, "-n", "1 MB",
+          "-c",         "dgx_h100_4", "--fidelity", fidelity, "-p",      "16"};
+      std::vector<std::string> answered = words;
+      answered.insert(answered.end(), {"--format", "json"});
+      const double time_us = json_of_run(answered)["time_us"].get<double>();
+      std::vector<std::string> drawn = words;
+      drawn.insert(drawn.end(), {"--timeline", "-", "--out", "/dev/null"});
+      double end_us = 0;
+      const Json timeline = json_of_run(drawn);
+      for (const Json& event : timeline.at("traceEvents"))
+        if (event.value("ph", "") == "X")
+          end_us = std::max(end_us, event.at("ts").get<double>() + event.at("dur").get<double>());
+      CHECK(end_us == doctest::Approx(time_us).epsilon(1e-6));
+    }
+}
+
 // Every message is there once, none begins before time 0, none is taken before it is sent, and the
 // last one ends when the collective does.
 TEST_CASE("collective: the log of messages is the collective, whatever plays it") {

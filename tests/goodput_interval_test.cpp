@@ -86,6 +86,9 @@ TEST_CASE("goodput interval: options replace what the file says of the work in a
   tokens["tokens"] = "1000M";
   tokens["tokens_per_step"] = "2M";  // 500 steps
   CHECK(answer_to(tokens)["question"]["steps"] == 500);
+  // Half of another way replaces nothing.
+  CHECK(call_sgdsim({"goodput", question(in_steps).dump(), "--tokens-per-step", "2M"})
+            .log.find("not both") != std::string::npos);
   CHECK(answer_to(tokens, {"--steps", "1000"})["question"]["steps"] == 1000);
   const Json back = answer_to(question(in_steps), {"--tokens", "1000M", "--tokens-per-step", "2M"});
   CHECK(back["question"]["steps"] == 500);

@@ -111,6 +111,10 @@ TEST_CASE("stated costs: costs that are said with the cluster may be those of th
   const Ran swept = call_sgdsim(
       on("sweep", {"--axis", "collective.per_byte=1ns/B,2ns/B", "--set", "cluster.nodes=32"}));
   CHECK(swept.exit_code == 0);
+  // Whether a compression brings a collective of its own is asked point by point.
+  const Ran compressed = call_sgdsim(
+      on("sweep", {"--axis", "compression=none,truncate16", "--axis", "cluster.nodes=16,32"}));
+  CHECK(compressed.log.find("`collective` says itself what") != std::string::npos);
   // A later change that leaves them alone is one by itself.
   check_refused(on("plan", {"--set", "collective.per_byte=2ns/B", "--also", "cluster.nodes=64"}),
                 "--set cluster.nodes=64");

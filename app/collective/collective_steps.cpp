@@ -27,8 +27,11 @@ void add(const LoggedMessage& one, std::vector<RankSlice>& slices) {
 
 RankSlices steps_of(const CollectiveArguments& arguments, const CollectivePoint& point) {
   const std::string& algorithm = point.answer->algorithm;
+  CollectiveArguments as_answered = arguments;
+  if (point.stands_for_nccl) as_answered.options = point.stands_for_nccl->options;
   CollectiveQuestion question =
-      question_of(arguments_for(arguments, algorithm), algorithm, point.sizes);
+      question_of(arguments_for(as_answered, algorithm), algorithm, point.sizes);
+  if (point.stands_for_nccl) question.latency = point.stands_for_nccl->latency;
   if (point.nccl || question.fidelity == Fidelity::closed_form)
     throw InputError("--timeline", "a formula has no messages to show; use --fidelity message");
   MessageLog log;

@@ -36,6 +36,7 @@ struct MltConnection {
   std::map<uint32_t, MltConversation*> senders;  // with packets to send, as they began
   MltConversation* first = nullptr;              // of those
   double rate = 0;                               // bytes a picosecond; 0: not known
+  double line = 0;                               // what the line had then
   Time next;                                     // packet
   Time idle_since;
   double unanswered = 0;  // packets since the last answer
@@ -88,11 +89,9 @@ class MltConversation final : public Conversation {
     set_times();
   }
 
-  // Who sends at the rate of its line goes on with it.
   void route_changed() override {
-    const double before = std::exchange(line_rate_, line_rate());
-    double& rate = connection_->rate;
-    rate = rate >= before ? line_rate_ : std::min(rate, line_rate_);
+    line_rate_ = line_rate();
+    follow_line();
     set_times();
   }
 
@@ -101,11 +100,12 @@ class MltConversation final : public Conversation {
     if (connection_->rate == 0 ||
         (was_idle &&
          now - connection_->idle_since >= rules_.forget_after.value_or(rules_.question_timeout))) {
-      connection_->rate = line_rate_;
+      connection_->rate = connection_->line = line_rate_;
       connection_->marks = {};
       connection_->unanswered = 0;
       connection_->has_heard = false;
     }
+    follow_line();
     order_ = connection_->begun++;
     // Drawn once for each packet, so that it is the same when it is sent again.
     if (important_ < 1)
@@ -204,6 +204,12 @@ class MltConversation final : public Conversation {
   }
 
  private:
+  // Who sends at the rate of its line goes on with it.
+  void follow_line() {
+    MltConnection& its = *connection_;
+    its.rate = its.rate >= its.line ? line_rate_ : std::min(its.rate, line_rate_);
+    its.line = line_rate_;
+  }
   bool is_important(uint32_t number) const {
     if (important_ >= 1) return true;
     const uint64_t bits = (draws_ + number) * 0x9e3779b97f4a7c15U;

@@ -8,19 +8,28 @@
 
 namespace sgdsim {
 
-// What is being sent arrives as it would have. The rest of it keeps a port that slows down for as
-// long as it takes now: no wire carries more than it can. One that gets faster is free no sooner,
-// or a shorter packet could overtake it.
+// What is being sent arrives as it would have, and nothing overtakes it. The rest of it keeps a
+// port that slows down for as long as it takes now: no wire carries more than it can. When the port
+// gets faster again, so does that rest.
 void Packets::scale(uint32_t resource, double factor, Time now) {
   are_routes_old_ = true;
   PacketPort& port = ports_[resource];
   const double before = std::exchange(port.ps_per_B, roads_.all()[resource].ps_per_B / factor);
-  if (port.busy_until <= now || port.ps_per_B <= before) return;
+  if (port.busy_until <= now || port.ps_per_B == before) return;
+  Stretched& rest = stretched_[resource];
+  if (rest.carried_B != port.carried_B) rest = {port.carried_B, port.busy_until};
   const double left_ps = static_cast<double>((port.busy_until - now).ps());
-  const Time busy_until = now + Duration::nearest_ps(left_ps / before * port.ps_per_B);
-  if (watch_ != nullptr && watched_[resource] > 0)
-    watch_->add(watched_[resource] - 1, port.busy_until, busy_until, 1);
-  port.busy_until = busy_until;
+  const Time busy_until =
+      std::max(rest.sent, now + Duration::nearest_ps(left_ps / before * port.ps_per_B));
+  const Time busy_before = std::exchange(port.busy_until, busy_until);
+  if (watch_ != nullptr && watched_[resource] > 0) {
+    const bool is_longer = busy_until > busy_before;
+    watch_->add(watched_[resource] - 1, std::min(busy_before, busy_until),
+                std::max(busy_before, busy_until), is_longer ? 1 : -1);
+  }
+  if (busy_until >= busy_before || !port.is_planned) return;
+  ++port.planned;
+  plan(frees, resource, busy_until, port.planned);
 }
 
 void Packets::lose(std::span<const uint32_t> resources, double chance) {

@@ -62,7 +62,7 @@ void Packets::nudge(uint32_t number, Time now) {
   if (port.is_planned || port.is_paused) return;
   if (port.busy_until <= now) return go_on(number, now);
   port.is_planned = true;
-  plan(frees, number, port.busy_until);
+  plan(frees, number, port.busy_until, port.planned);
 }
 
 void Packets::go_on(uint32_t number, Time now) {
@@ -258,6 +258,7 @@ Carrier::Report Packets::happen(const Event& event, Time now) {
       arrive(event, now);
       break;
     case frees:
+      if (!event.is_of(ports_[subject].planned)) break;
       ports_[subject].is_planned = false;
       go_on(subject, now);
       break;

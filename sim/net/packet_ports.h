@@ -77,6 +77,7 @@ struct PacketPort {
   bool has_told_to_wait = false;  // those who feed what this road brings
   uint32_t headers_sent = 0;      // since the last data
   float owed_B = 0;               // acknowledgements, which leave with the next packet
+  uint32_t planned = 0;           // how often anew, because it is free earlier
   double carried_B = 0;
   Time counted_until;
   double byte_ps = 0;         // bytes in queues, times how long

@@ -223,9 +223,16 @@ class Packets final : public Carrier {
   std::vector<Choice> choices_;
   std::vector<uint32_t> choice_roads_;
   std::map<std::vector<uint32_t>, uint32_t> known_choices_;
-  bool has_closed_ = false;      // some road, ever
-  bool are_routes_old_ = false;  // conversations know rates that links have no more
-  bool has_lost_ = false;        // likewise: packets may have been lost on it
+  bool has_closed_ = false;  // some road, ever
+  // A packet that was being sent when its link changed: what the port had carried with it, and when
+  // it is there whatever the link does then.
+  struct Stretched {
+    double carried_B = -1;
+    Time sent;
+  };
+  std::map<uint32_t, Stretched> stretched_;  // by port
+  bool are_routes_old_ = false;              // conversations know rates that links have no more
+  bool has_lost_ = false;                    // likewise: packets may have been lost on it
   std::vector<std::unique_ptr<Conversation>> conversations_;
   std::vector<uint32_t> versions_;
   std::vector<uint32_t> unused_;

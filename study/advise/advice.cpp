@@ -2,6 +2,7 @@
 #include "study/advise/advice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <mutex>
 
@@ -25,6 +26,8 @@
 namespace sgdsim {
 namespace {
 
+constexpr char pushes_in_order[] =
+    "the order of its pushes has to be simulated for each lesson; `sgdsim learn` does that";
 constexpr std::size_t most_pairs = 8;      // that are simulated message by message
 constexpr int most_workers_on_wires = 64;  // a ring among more takes longer than the advice
 
@@ -319,6 +322,14 @@ class Adviser {
         leave_unlearned("what small models say of " + line.change.name);
         continue;
       }
+      if (const double samples =
+              line.batch * line.workers / advice_.experiment.cluster.network.workers();
+          std::abs(samples - 1) > 1e-9) {
+        leave_unlearned("what small models say of " + line.change.name,
+                        "its steps have " + number_text(with_digits(samples, 3)) +
+                            " times the samples; `sgdsim learn --batches` learns what that saves");
+        continue;
+      }
       if (learn_alike(rules_of(experiment), rules_of(advice_.experiment))) continue;
       lines.push_back(&line);
       changed.push_back(std::move(experiment));
@@ -333,10 +344,8 @@ class Adviser {
   static bool is_in_order(const Experiment& experiment) {
     return asynchronous_rule(experiment.question()) != nullptr;
   }
-  void leave_unlearned(std::string what) {
-    advice_.left_out.emplace_back(std::move(what),
-                                  "the order of its pushes has to be simulated for each lesson; "
-                                  "`sgdsim learn` does that");
+  void leave_unlearned(std::string what, std::string why = pushes_in_order) {
+    advice_.left_out.emplace_back(std::move(what), std::move(why));
   }
   static LearnMethod rules_of(const Experiment& experiment) {
     LearnMethod method;

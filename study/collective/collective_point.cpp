@@ -51,6 +51,7 @@ void answer(CollectivePoint& point, const CollectiveArguments& arguments, const 
     if (!stand_in.option.empty()) add_unless_given(mine.options, stand_in.option);
     point.answer =
         simulated(mine, stand_in.algorithm, point.sizes, cluster, where, stand_in.latency);
+    point.stands_for_nccl = {mine.options, stand_in.latency};
     std::vector<std::string>& warnings = point.answer->warnings;
     warnings.insert(warnings.begin(), stand_in.warnings.begin(), stand_in.warnings.end());
   } else {
@@ -66,8 +67,11 @@ std::optional<Duration> reducing_in(const CollectivePoint& point,
   if (point.nccl || !(cluster.network.worst().reduce > PerByte())) return std::nullopt;
   Cluster free = cluster;
   free.network = cluster.network.with(Folding{0, {}});
-  CollectivePoint without = asked(arguments, point.answer->algorithm, free, point.sizes);
-  answer(without, arguments_for(arguments, without.algorithm), free, "collective");
+  const bool is_nccls = point.stands_for_nccl.has_value();
+  CollectivePoint without =
+      asked(arguments, is_nccls ? point.algorithm : point.answer->algorithm, free, point.sizes);
+  answer(without, is_nccls ? arguments : arguments_for(arguments, without.algorithm), free,
+         "collective");
   const Duration reducing = point.answer->time - without.answer->time;
   return reducing > Duration() ? std::optional(reducing) : std::nullopt;
 }

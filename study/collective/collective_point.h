@@ -11,6 +11,12 @@
 
 namespace sgdsim {
 
+// Messages that stand for NCCL's choice: options of their algorithm, and the least that one takes.
+struct StandsForNccl {
+  std::vector<std::string> options;
+  Duration latency;
+};
+
 struct CollectivePoint {
   std::string algorithm;  // as it was asked for, which may be "auto" or "nccl"
   std::string operation;
@@ -22,6 +28,7 @@ struct CollectivePoint {
   std::optional<NcclTable> nccl;  // if NCCL's model answered
   // For tables, what of its time is adding up values: the same without it takes less by this.
   std::optional<Duration> reducing;
+  std::optional<StandsForNccl> stands_for_nccl = {};
 
   Bytes total() const;
 };

@@ -79,9 +79,14 @@ void remove_other_ways(const GoodputWords& words, Json& json) {
   using Ways = std::vector<std::string>;
   const std::vector<std::pair<Ways, Ways>> all = {{{"save.interval"}, {"save.every_steps"}},
                                                   {{"steps"}, {"tokens", "tokens_per_step"}}};
+  // A way is said whole, by words and the file.
   const auto replace = [&](const Ways& given, const Ways& others) {
-    if (std::any_of(given.begin(), given.end(),
-                    [&](const std::string& field) { return gives(words, field); }))
+    const auto is_given = [&](const std::string& field) { return gives(words, field); };
+    const auto is_there = [&](const std::string& field) {
+      return is_given(field) || (json.is_object() && json.contains(field));
+    };
+    if (std::any_of(given.begin(), given.end(), is_given) &&
+        std::all_of(given.begin(), given.end(), is_there))
       for (const std::string& field : others) erase_field(json, field);
   };
   for (const auto& [one, other] : all) {

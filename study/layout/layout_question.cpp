@@ -124,6 +124,19 @@ void note_attention(LayoutQuestion& question, bool is_said, Layout& layout) {
   if (!note.empty()) question.notes.push_back(note);
 }
 
+// What a practitioner would take for the whole of a training, and is not.
+void note_training(const LayoutWords& words, bool is_given, LayoutQuestion& question) {
+  if (!is_given && words.batch == 0)
+    question.notes.push_back(
+        "no --global-batch is given: a step has a sequence for each GPU, " +
+        tokens_text(question.step_size().of_step()) +
+        " tokens here, and steps of more GPUs are larger; a training has its own batch");
+  if (words.goodput.empty())
+    question.notes.emplace_back(
+        "days and GPU-hours are of steps alone: failures, saves, restarts and evaluations come on "
+        "top (--goodput FILE counts the first three)");
+}
+
 LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
                            const ForeignLayout* given, std::optional<Sites> sites) {
   const int64_t gpus = given != nullptr ? given->layout.gpus() : words.gpus;
@@ -172,7 +185,10 @@ LayoutQuestion question_of(const LayoutWords& words, const Transformer& model,
     if (std::string note = nccl_note(question.gpu.name, question.algorithms.nccl.generation);
         !note.empty())
       question.notes.push_back(std::move(note));
-  if (!words.tokens.empty()) question.tokens = parse_tokens(words.tokens, "--tokens");
+  if (!words.tokens.empty()) {
+    question.tokens = parse_tokens(words.tokens, "--tokens");
+    note_training(words, given != nullptr, question);
+  }
   question.asks_margins = words.margins;
   if (!words.goodput.empty()) question.training.emplace(training_of(words, question));
   return question;

@@ -112,6 +112,12 @@ void check_lists(const LearnQuestion& question) {
 void play(const ResolvedExperiment& resolved, LearnMethod& method, const LearnQuestion& question,
           Stopper* stopper) {
   const Experiment experiment = read_experiment(resolved);
+  if (const Json accumulation = resolved.json.value("accumulation", Json());
+      accumulation.is_number() && accumulation.get<double>() > 1)
+    throw InputError("accumulation", "\"" + method.label +
+                                         "\": steps take the time of several micro-batches, and "
+                                         "lessons have the samples of one; leave it out, and say "
+                                         "--samples or --batches");
   method.log.workers = experiment.cluster.network.workers();
   if (method.log.workers != question.workers)
     throw InputError("--also", "\"" + method.label + "\" changes the number of workers");

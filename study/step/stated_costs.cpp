@@ -25,11 +25,10 @@ bool is_beside_exchanges(const std::string& path) {
   });
 }
 
-// Compressions may have a collective of their own; of an axis only the field is known.
+// Compressions may have a collective of their own.
 bool may_state_costs(const std::string& setting) {
   const std::string path = path_of_setting(setting);
-  if (path == "compression")
-    return path == setting || setting.find("\"collective\"") != std::string::npos;
+  if (path == "compression") return setting.find("\"collective\"") != std::string::npos;
   return is_within(path, "collective") || is_within(path, "compression.collective");
 }
 

@@ -41,6 +41,7 @@ class ClusterChanges {
   void set(const Json& experiment, const std::vector<std::string>& settings);
   // All of the cluster is another one than that of `experiment`.
   void replace(const Json& experiment);
+  bool any() const { return is_replaced_ || !settings_.empty(); }
   // Throws StatedCosts for a field that the cost does not notice. Of another cluster it may be
   // meant: what there is to know then; empty if there is nothing.
   std::string check(const MessageCost& cost) const;

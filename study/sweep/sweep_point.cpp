@@ -74,6 +74,9 @@ PointReader::PointReader(const Sweep& sweep) : sweep_(&sweep) {
       else
         found->axes.push_back(a);
     }
+  may_change_cluster_ = sweep.base.cluster_changes.any() ||
+                        std::any_of(parts_.begin(), parts_.end(),
+                                    [](const Part& part) { return part.field == "cluster"; });
   for (Part& part : parts_)
     std::stable_sort(part.axes.begin(), part.axes.end(), [&](std::size_t a, std::size_t b) {
       return order_of(sweep, sweep.axes[a]) < order_of(sweep, sweep.axes[b]);
@@ -81,6 +84,26 @@ PointReader::PointReader(const Sweep& sweep) : sweep_(&sweep) {
   if (sweep.base.json.is_object())
     for (const auto& [field, value] : sweep.base.json.items())
       base_texts_[field] = text_in_id(value);
+}
+
+// What a point sets; of compressions also to what, as they may have a collective of their own.
+std::vector<std::string> PointReader::fields_at(const Choice& choice) const {
+  std::vector<std::string> fields;
+  const auto add = [&](const std::string& field, const Json& value) {
+    fields.push_back(field == "compression" ? field + "=" + value.dump() : field);
+  };
+  for (std::size_t a = 0; a < sweep_->axes.size(); ++a) {
+    const Axis& axis = sweep_->axes[a];
+    const Json value = axis.value(choice[a]);
+    if (!sweep_->is_method(axis)) {
+      add(axis.field(), value);
+      continue;
+    }
+    for (const Method& method : sweep_->methods)
+      if (method.label == value.get<std::string>())
+        for (const auto& [field, set] : method.fields) add(field, set);
+  }
+  return fields;
 }
 
 // What the method of this label says of one part.
@@ -147,7 +170,6 @@ PointReader::State& PointReader::state_of(const Choice& choice) {
   State& state = place->second;
   if (!is_new) return state;
   state.resolved = sweep_->base;
-  state.resolved.cluster_changes.set(sweep_->base.json, fields_of(*sweep_));
   state.texts = base_texts_;
   return state;
 }
@@ -167,6 +189,10 @@ const Experiment& PointReader::read(const Choice& choice) {
   last_ = nullptr;
   State& state = state_of(choice);
   for (const Part& part : parts_) put_in_place(state, part, choice);
+  if (may_change_cluster_) {
+    state.resolved.cluster_changes = sweep_->base.cluster_changes;
+    state.resolved.cluster_changes.set(sweep_->base.json, fields_at(choice));
+  }
   last_ = &state;
   const Unchanged unchanged = std::exchange(state.unchanged, {});
   try {

@@ -42,6 +42,7 @@ class PointReader {
   };
 
   State& state_of(const Choice& choice);
+  std::vector<std::string> fields_at(const Choice& choice) const;
   void put_in_place(State& state, const Part& part, const Choice& choice);
   void set(State& state, const Axis& axis, const Json& value);
   void set_method(State& state, const std::string& label, const std::string& part);
@@ -49,6 +50,7 @@ class PointReader {
 
   const Sweep* sweep_;
   std::vector<Part> parts_;
+  bool may_change_cluster_ = false;
   std::map<std::string, std::string> base_texts_;
   std::map<Choice, State> states_;
   State* last_ = nullptr;
