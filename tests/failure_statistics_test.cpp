@@ -1,6 +1,7 @@
 // Statistics of failures: published tables and data, closed forms, and draws whose law is known.
 #include "models/goodput/failure_statistics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 
