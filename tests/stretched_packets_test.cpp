@@ -32,7 +32,8 @@ double end_us(const char* transport, int bytes, int dips, double factor, double 
 
 }  // namespace
 
-// A dip costs at most what is not sent in it, and a packet of 1.5 KB or 9 KB at the slow rate.
+// A dip costs at most what is not sent in it, and the packet that it meets; the last packet may go
+// at a tenth of the rate, which is as long as ten.
 TEST_CASE("stretched packets: dips cost no more than they last") {
   for (const char* transport : {"ideal", "dctcp", "ndp"}) {
     CAPTURE(transport);
@@ -45,7 +46,8 @@ TEST_CASE("stretched packets: dips cost no more than they last") {
       CHECK(us <= alone_us + dips * (5 + packet_us) + 10 * packet_us);
     }
   }
-  // A hundred short ones, in which hardly anything would have been sent.
+  // Thirty short ones, in which less than a packet would have been sent: they cost no more than
+  // they last, and a packet.
   CHECK(end_us("ideal", 2'000'000, 30, 0.5, 0.1, 0.3) <=
         end_us("ideal", 2'000'000, 0, 1, 1, 1) + 30 * 0.1 + 10);
 }

@@ -123,10 +123,10 @@ struct Layout {
   bool pairs_passes() const { return experts == ExpertsUnder::beside; }
   int64_t gpus() const { return tensor * pipeline * context * replicas; }
   int64_t batch() const { return micro_batch * micro_batches * replicas; }  // sequences of a step
-  // Ranks that share the optimizer's states of what is not an expert.
   // Replicas reduce gradients each to its own shard; with dualpipe the other copy of the stage has
   // to add its own before anybody has the whole.
   bool reduces_to_shards() const { return zero > 0 || schedule == PipelineSchedule::dualpipe; }
+  // Ranks that share the optimizer's states of what is not an expert.
   int64_t shards() const { return context * replicas / shard_copies; }
   // Ranks that share those of the same experts.
   int64_t expert_shards() const {
