@@ -45,6 +45,12 @@ void check_refused(const Words& words, const std::string& where) {
 
 }  // namespace
 
+TEST_CASE("stated costs: what a setting leaves as it is, is no change") {
+  const Json as_it_is = answer_to({"run", experiment});
+  CHECK(answer_to(on("run", {"--set", "cluster.nodes=16"}))["iteration_ps"] ==
+        as_it_is["iteration_ps"]);
+}
+
 TEST_CASE("stated costs: a part of the cluster that no exchange notices is refused everywhere") {
   check_refused(on("run", {"--set", "cluster.nodes=256"}), "--set cluster.nodes=256");
   check_refused(on("run", {"--set", "cluster.nic.bandwidth=100Gbps"}),

@@ -85,6 +85,25 @@ TEST_CASE("tune: never answers with less than what stands, and says so") {
       "Nothing that was tried is better than the experiment as it stands.\n"));
 }
 
+// A trace stands on no cluster: there is nothing before. An experiment keeps its own beside an axis
+// of others, and one value with other samples is compared with it by samples a second.
+TEST_CASE("tune: before is the experiment as it stands, not a value of an axis") {
+  CHECK(tuned({"resnet50_v100", "--axis", "cluster=10gbe_16,100gbe_16"})["before"].is_null());
+  const auto metrics_of = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "run");
+    words.insert(words.end(), {"--format", "json"});
+    return Json(Json::parse(run_sgdsim(words).out)["metrics"]);
+  };
+  const Json own = tuned({bert, "--axis", "cluster=25gbe_16,100gbe_16"});
+  CHECK(own["best"]["cluster"] == "100gbe_16");
+  CHECK(own["before"] == metrics_of({bert})["iteration_us"]["mean"]);
+  const std::vector<std::string> resnet = {"resnet50_v100", "-c", "10gbe_16"};
+  const Json more = tuned({"resnet50_v100", "-c", "10gbe_16", "--axis", "cluster.nodes=64"});
+  CHECK(more["is_by_samples"] == true);
+  CHECK(more["best"]["cluster.nodes"] == 64);
+  CHECK(more["before"] == metrics_of(resnet)["throughput_samples_per_s"]);
+}
+
 TEST_CASE("tune: sizes can be read") {
   const Ran ran = run_sgdsim(
       {"tune", bert, "--set", "strategy=ddp", "--axis", "strategy.bucket=19105703 B,20971520 B"});

@@ -121,12 +121,12 @@ std::string verdict_on(const std::vector<StrategyPlan>& plans, const Apart& apar
     text = name_of(best) + " wins.\n";
   if (next != plans.end())
     text += name_of(*next) + " is the next, " +
-            rounded(100 * (next->metrics.mean_us / best.metrics.mean_us - 1), 3) +
+            rounded(100 * (next->compared_us() / best.compared_us() - 1), 3) +
             " % behind the first.\n";
   for (const StrategyPlan& plan : plans)
     if (plan.is_bound && plan.why_not.empty())
-      text += name_of(plan) + ": " + bound_text(plan.metrics.mean_us > best.metrics.mean_us) +
-              "; it takes " + rounded(100 * plan.metrics.mean_us / best.metrics.mean_us, 4) +
+      text += name_of(plan) + ": " + bound_text(plan.compared_us() > best.compared_us()) +
+              "; it takes " + rounded(100 * plan.compared_us() / best.compared_us(), 4) +
               " % of the time of the first.\n";
   return text;
 }
@@ -137,28 +137,34 @@ void print_plans(std::ostream& out, const PlanAnswer& answer) {
   const StrategyPlan& best = plans.front();
   std::vector<std::string> titles = {"strategy", "iteration", "exposed",
                                      "speed-up", "messages",  "behind the best"};
+  const bool is_by_samples = have_unlike_samples(plans);
+  if (is_by_samples) titles.insert(titles.begin() + 1, "samples");
   if (best.around) titles.push_back("within " + rounded(100 * best.around->part, 3) + " %");
   Table table(titles);
   for (const StrategyPlan& plan : plans) {
     if (!plan.why_not.empty()) {
       std::vector<std::string> cells = {name_of(plan), "-", "-", "-", "-", plan.why_not};
+      if (is_by_samples) cells.insert(cells.begin() + 1, "-");
       if (best.around) cells.emplace_back("-");
       table.add(cells);
       continue;
     }
-    const double behind = 100 * (plan.metrics.mean_us / best.metrics.mean_us - 1);
+    const double behind = 100 * (plan.compared_us() / best.compared_us() - 1);
     std::vector<std::string> cells = {
         name_of(plan),
         short_duration(plan.metrics.mean_us, 5),
         short_duration(plan.result.mean.exposed.us(), 4),
         rounded(plan.metrics.speedup),
         std::to_string(plan.result.messages.size()),
-        is_tie(plan.metrics.mean_us, best.metrics.mean_us) ? "-" : signed_percent(behind)};
+        is_tie(plan.compared_us(), best.compared_us()) ? "-" : signed_percent(behind)};
+    if (is_by_samples) cells.insert(cells.begin() + 1, std::to_string(plan.samples));
     if (plan.around) cells.push_back(range_text(*plan.around, plan.metrics.mean_us));
     table.add(cells);
   }
   table.print(out);
   out << '\n' << verdict_on(plans, apart);
+  if (is_by_samples)
+    out << "By time for as many samples, because steps have different numbers of them.\n";
 }
 
 void plan(const RunArguments& arguments, Streams streams) {

@@ -142,12 +142,13 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
   check_names(root);
   const auto given = read_record<ExperimentFields>(root);
   experiment.name = given.head.name;
+  experiment.accumulation = given.accumulation.value_or(1);
   if (unchanged.trace)
     experiment.trace = std::move(before.trace);
   else
     experiment.trace =
         accumulated(read_trace(part_of(root, resolved.json, "trace", resolved.trace_file)),
-                    given.accumulation.value_or(1));
+                    experiment.accumulation);
   if (unchanged.cluster)
     experiment.cluster = std::move(before.cluster);
   else

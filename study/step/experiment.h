@@ -45,6 +45,7 @@ struct Experiment {
   MakeCarrier carrier;                         // on wires; none: messages share them evenly
   std::string transport;                       // its name
   std::shared_ptr<const TrafficFile> traffic;  // of others; or null
+  int64_t accumulation = 1;  // micro-batches of a step; the trace has been made of so many
   int iterations = 1;
   int warm_up = 2;
   uint64_t seed = 1;
@@ -63,6 +64,10 @@ struct Experiment {
   // At fidelity message, whose messages else have ports to themselves or among them.
   bool meets_others_at_ports() const {
     return fidelity == Fidelity::message && (traffic != nullptr || meets_others);
+  }
+  // Of a step, over all workers; where the trace states no batch, a worker's micro-batch is one.
+  int64_t samples() const {
+    return cluster.network.workers() * (trace.batch > 0 ? trace.batch : accumulation);
   }
   // An iteration on one worker, which exchanges nothing: as stated, or what its own work takes.
   Duration one_worker() const;

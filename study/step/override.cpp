@@ -9,6 +9,7 @@
 
 #include "models/strategy/strategy.h"
 #include "sim/core/error.h"
+#include "study/shell_word.h"
 #include "study/shipped_inputs.h"
 #include "study/step/collective_field.h"
 
@@ -84,6 +85,19 @@ std::string option_of_setting(const std::string& setting) {
   return option;
 }
 
+namespace {
+
+// What reads as a number, or as true, is a text in quotes.
+std::string with_quotes(const std::string& sentence, const std::string& setting) {
+  if (!sentence.starts_with("expected a string, got ")) return sentence;
+  const std::string path = path_of_setting(setting);
+  const std::string value = setting.substr(path.size() + 1);
+  if (value.empty() || value.find_first_of("{}[]\"'\\") != std::string::npos) return sentence;
+  return sentence + "; write " + shell_word(path + "=\"" + value + "\"");
+}
+
+}  // namespace
+
 void blame_setting(const InputError& error, const std::vector<std::string>& settings,
                    const std::vector<std::pair<std::string, std::string>>& files,
                    const std::string& root, const std::vector<std::string>& options) {
@@ -109,7 +123,9 @@ void blame_setting(const InputError& error, const std::vector<std::string>& sett
     }
     const std::string of_option = place + " " + steps.back() + ": ";  // of a collective
     if (text.starts_with(of_option)) throw InputError(where, text.substr(of_option.size()));
-    if (text.starts_with(place + ": ")) throw InputError(where, text.substr(place.size() + 2));
+    if (text.starts_with(place + ": "))
+      throw InputError(where, is_option ? text.substr(place.size() + 2)
+                                        : with_quotes(text.substr(place.size() + 2), *setting));
     if (text.starts_with(place + "/")) throw InputError(where, text.substr(place.size()));
   }
 }

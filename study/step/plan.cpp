@@ -29,6 +29,7 @@ void play(StrategyPlan& plan, const Experiment& experiment, Stopper* stopper) {
   const std::string when =
       ", with " + (plan.method.empty() ? "strategy " + plan.strategy : "method " + plan.method);
   try {
+    plan.samples = experiment.samples();
     StepQuestion question = experiment.question();
     question.stopper = stopper;
     restart(stopper);
@@ -99,16 +100,27 @@ std::vector<StrategyPlan> plans_of(const Experiment& experiment, const std::stri
       });
 }
 
+bool have_unlike_samples(const std::vector<StrategyPlan>& plans) {
+  return std::any_of(plans.begin(), plans.end(), [](const auto& plan) { return plan.steps != 1; });
+}
+
 void sort_plans(std::vector<StrategyPlan>& plans, const Apart& apart) {
+  int64_t most = 0;
+  for (const StrategyPlan& plan : plans)
+    if (plan.why_not.empty()) most = std::max(most, plan.samples);
+  for (StrategyPlan& plan : plans)
+    if (plan.why_not.empty() && plan.samples > 0)
+      plan.steps = static_cast<double>(most) / static_cast<double>(plan.samples);
   const auto place = [](const StrategyPlan& plan) {
-    return std::tuple(!plan.why_not.empty(), plan.is_bound, plan.metrics.mean_ps);
+    return std::tuple(!plan.why_not.empty(), plan.is_bound,
+                      static_cast<double>(plan.metrics.mean_ps) * plan.steps);
   };
   std::stable_sort(plans.begin(), plans.end(), [&](const StrategyPlan& a, const StrategyPlan& b) {
     return place(a) < place(b);
   });
   for (StrategyPlan& plan : plans)
     plan.is_winner =
-        plan.can_win() && apart.is_as_good(plan.metrics.mean_us, plans.front().metrics.mean_us);
+        plan.can_win() && apart.is_as_good(plan.compared_us(), plans.front().compared_us());
 }
 
 void name_commands(std::vector<StrategyPlan>& plans, const std::string& file,
@@ -136,6 +148,9 @@ Fields fields_of(const StrategyPlan& plan) {
       {"iteration_ps", if_answered(plan.metrics.mean_ps),
        "mean time of an iteration in whole picoseconds"},
       {"iteration_us", if_answered(plan.metrics.mean_us), "mean time of an iteration"},
+      Field("steps", has_answer && plan.steps != 1 ? std::optional(plan.steps) : std::nullopt,
+            "how many of its steps train as many samples as the largest step here; absent: one. "
+            "Lines are compared by iteration times steps"),
       {"exposed_us", if_answered(plan.result.mean.exposed.us()),
        "what communication adds to the iteration"},
       {"speedup", if_answered(plan.metrics.speedup),

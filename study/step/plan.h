@@ -38,13 +38,18 @@ struct StrategyPlan {
   Metrics metrics;
   std::vector<std::string> warnings;
   std::string why_not;    // it cannot be simulated; otherwise empty
+  int64_t samples = 0;    // of a step
+  double steps = 1;       // for as many samples as the largest step here has
   bool is_bound = false;  // no program does it
   bool is_winner = false;
   bool is_own = false;  // the experiment's own strategy, or a trace's default
   std::optional<Around> around;
 
   bool can_win() const { return why_not.empty() && !is_bound; }
+  // What plans are compared by.
+  double compared_us() const { return metrics.mean_us * steps; }
 };
+bool have_unlike_samples(const std::vector<StrategyPlan>& plans);
 
 // Every strategy, in the order of the registry. Where iterations are pipelined or workers do not
 // wait for each other, messages are not scheduled within an iteration: under another setting
@@ -57,7 +62,8 @@ StrategyPlan plan_of(const Experiment& experiment, const Method& method, const s
                      Stopper* stopper);
 
 // The fastest first, then bounds, then what cannot be simulated. Those that are as good as the
-// fastest are winners, as far as measurements could tell them apart.
+// fastest are winners, as far as measurements could tell them apart. Where steps have different
+// numbers of samples, the fastest is what takes least for as many.
 void sort_plans(std::vector<StrategyPlan>& plans, const Apart& apart);
 
 // Fills in the commands: `sgdsim run` of this experiment with these settings and the plan's own.

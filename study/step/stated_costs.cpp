@@ -25,6 +25,18 @@ bool is_beside_exchanges(const std::string& path) {
   });
 }
 
+// The field has this value already, in the same words.
+bool is_as_it_was(const Json& experiment, const std::string& setting) {
+  const std::string path = path_of_setting(setting);
+  if (path.size() == setting.size()) return false;  // without a value
+  const Json* there = &experiment;
+  for (const std::string& step : steps_of(path, "")) {
+    if (!there->is_object() || !there->contains(step)) return false;
+    there = &(*there)[step];
+  }
+  return *there == value_in(setting.substr(path.size() + 1), "");
+}
+
 // Compressions may have a collective of their own.
 bool may_state_costs(const std::string& setting) {
   const std::string path = path_of_setting(setting);
@@ -39,6 +51,7 @@ void ClusterChanges::set(const Json& experiment, const std::vector<std::string>&
   for (const std::string& setting : settings) {
     const std::string path = path_of_setting(setting);
     if (!is_within(path, "cluster") || is_beside_exchanges(path)) continue;
+    if (is_as_it_was(experiment, setting)) continue;
     if (path != "cluster" || experiment.contains("cluster")) settings_.push_back(setting);
   }
 }

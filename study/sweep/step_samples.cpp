@@ -38,15 +38,23 @@ class Samples {
       read(choice);
     }
   }
+  void look_at_base() {
+    Experiment base;
+    take([&]() -> const Experiment& { return base = read_experiment(sweep_.base); });
+  }
   const StepSamples& found() const { return found_; }
 
  private:
   void read(const Choice& choice) {
+    take([&]() -> const Experiment& { return reader_.read(choice); });
+  }
+
+  template <typename Read>
+  void take(const Read& read) {
     try {
-      const Experiment& experiment = reader_.read(choice);
-      const int64_t batch = experiment.trace.batch;
-      const int64_t samples = experiment.cluster.network.workers() * std::max<int64_t>(1, batch);
-      found_.are_known = found_.are_known && batch > 0;
+      const Experiment& experiment = read();
+      const int64_t samples = experiment.samples();
+      found_.are_known = found_.are_known && experiment.trace.batch > 0;
       found_.differ = found_.differ || (first_ > 0 && samples != first_);
       if (first_ == 0) first_ = samples;
     } catch (const InputError&) {
@@ -62,8 +70,18 @@ class Samples {
 
 }  // namespace
 
-StepSamples step_samples(const Sweep& sweep, const std::vector<std::string>& axes) {
+namespace {
+
+std::vector<std::string> fields_of_axes(const Sweep& sweep) {
+  std::vector<std::string> fields;
+  for (const Axis& axis : sweep.axes) fields.push_back(axis.field());
+  return fields;
+}
+
+StepSamples samples_along(const Sweep& sweep, const std::vector<std::string>& axes,
+                          bool with_base) {
   Samples samples(sweep);
+  if (with_base) samples.look_at_base();
   for (const std::vector<std::size_t>& group : sweep.groups) {
     const bool is_asked = std::any_of(group.begin(), group.end(), [&](std::size_t a) {
       const Axis& axis = sweep.axes[a];
@@ -75,10 +93,16 @@ StepSamples step_samples(const Sweep& sweep, const std::vector<std::string>& axe
   return samples.found();
 }
 
-StepSamples step_samples(const Sweep& sweep) {
-  std::vector<std::string> axes;
-  for (const Axis& axis : sweep.axes) axes.push_back(axis.field());
-  return step_samples(sweep, axes);
+}  // namespace
+
+StepSamples step_samples(const Sweep& sweep, const std::vector<std::string>& axes) {
+  return samples_along(sweep, axes, false);
+}
+
+StepSamples step_samples(const Sweep& sweep) { return step_samples(sweep, fields_of_axes(sweep)); }
+
+StepSamples step_samples_beside_base(const Sweep& sweep) {
+  return samples_along(sweep, fields_of_axes(sweep), sweep.stands_alone);
 }
 
 std::string warn_of_samples(const std::string& column, const StepSamples& samples) {

@@ -17,7 +17,8 @@ struct StepSamples {
 };
 // Along each of these axes, beside the first values of the others; of long axes some values.
 StepSamples step_samples(const Sweep& sweep, const std::vector<std::string>& axes);
-StepSamples step_samples(const Sweep& sweep);  // along all
+StepSamples step_samples(const Sweep& sweep);              // along all
+StepSamples step_samples_beside_base(const Sweep& sweep);  // and those of the base
 
 // What to know where the best of points is chosen along these axes by the time of a step; empty if
 // there is nothing.

@@ -250,9 +250,8 @@ bool is_sweep(const Json& json) {
                               text_member(json, "schema") == sweep_schema);
 }
 
-// That of the words, or the first of those that are an axis: a trace needs one to be read.
-std::string cluster_of(const SweepWords& words) {
-  if (!words.cluster.empty()) return words.cluster;
+// The first of those that are an axis: a trace needs one to be read.
+std::string first_cluster(const SweepWords& words) {
   constexpr std::string_view axis = "cluster=";
   for (const std::string& text : words.axes) {
     if (!text.starts_with(axis)) continue;
@@ -261,6 +260,19 @@ std::string cluster_of(const SweepWords& words) {
       return values.front().get<std::string>();
   }
   return "";
+}
+
+// With its own cluster or that of the words; a trace, for which an axis names clusters, has neither
+// and does not stand without the axis.
+void read_base(Sweep& sweep, const SweepWords& words) {
+  const std::string first = words.cluster.empty() ? first_cluster(words) : "";
+  try {
+    sweep.base = resolve_experiment(sweep.file, words.settings, words.cluster);
+  } catch (const InputError&) {
+    if (first.empty()) throw;
+    sweep.base = resolve_experiment(sweep.file, words.settings, first);
+    sweep.stands_alone = false;
+  }
 }
 
 // Nothing for the name of a trace that ships, and for a profile, which may be long.
@@ -289,7 +301,7 @@ Sweep read_sweep(const std::string& file, const SweepWords& words) {
   std::optional<Value> zips, conditions;
   const bool is_experiment = !document || !is_sweep(document->root().json());
   if (!document) {
-    sweep.base = resolve_experiment(file, words.settings, cluster_of(words));
+    read_base(sweep, words);
   } else if (is_experiment) {
     sweep.base = resolve_experiment(document->root(), {});
     put_cluster(sweep.base, words.cluster);

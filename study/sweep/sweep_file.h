@@ -36,6 +36,7 @@ struct Sweep {
   std::string file;
   std::vector<std::string> inputs;  // all files that were read
   ResolvedExperiment base;
+  bool stands_alone = true;  // the base needs no value of an axis
   std::vector<Axis> axes;
   std::vector<Method> methods;                   // of the axis "method", in its order
   std::vector<std::vector<std::size_t>> groups;  // axes that move together, slowest first

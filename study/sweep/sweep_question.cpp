@@ -301,7 +301,9 @@ Fields tune_fields(TuneWords& words) {
                  "field to tune, e.g. strategy.bucket=1MiB..256MiB (default: the sizes of the "
                  "strategy, the collective and the compression)"},
                 {"set", words.settings, "change a field of the experiment"},
-                {"minimize", words.minimize, "column to minimize (default: metrics.iteration_us)"},
+                {"minimize", words.minimize,
+                 "column to minimize (default: metrics.iteration_us, but samples a second where "
+                 "steps have different numbers of samples)"},
                 {"maximize", words.maximize,
                  "column to maximize, e.g. metrics.throughput_samples_per_s"},
                 Field("most", words.most,
@@ -325,7 +327,7 @@ TuneAnswer answer_tune(const TuneWords& words, Sweep sweep,
                        const std::function<bool()>& is_interrupted) {
   const int threads = threads_of(words.threads);
   check_axes(sweep);
-  const StepSamples samples = step_samples(sweep);
+  const StepSamples samples = step_samples_beside_base(sweep);
   const Objective objective = objective_of(words, samples);
   const std::string& column = objective.column;
   TuneAnswer answer{std::move(sweep), {}, {}, {}, column};
@@ -335,7 +337,8 @@ TuneAnswer answer_tune(const TuneWords& words, Sweep sweep,
   answer.apart = apart_by(fields_of(answer.sweep), column);
   if (tuned.best.is_null() && tuned.interrupted) return answer;
   if (tuned.best.is_null()) throw no_best(words, tuned);
-  if (!tuned.interrupted) answer.before = as_it_stands(answer.sweep, column);
+  if (!tuned.interrupted && answer.sweep.stands_alone)
+    answer.before = as_it_stands(answer.sweep, column);
   if (answer.before && as_cost(column, *answer.before) < as_cost(column, tuned.value) &&
       !is_tie(*answer.before, tuned.value)) {
     tuned.best = Json::object();
