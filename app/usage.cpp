@@ -8,6 +8,7 @@
 
 #include "sim/core/json.h"
 #include "study/shell_word.h"
+#include "study/step/meant_field.h"
 
 namespace sgdsim {
 namespace {
@@ -42,41 +43,18 @@ std::size_t positional_count(const CLI::App& command) {
   return count;
 }
 
-// The field of an experiment that somebody means who writes it as an option; "" if none.
-std::string field_meant_by(const std::string& option) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 21> fields{{
-      {"--strategy", "strategy"},
-      {"--bucket", "strategy.bucket"},
-      {"--bucket-size", "strategy.bucket"},
-      {"--compression", "compression"},
-      {"--density", "compression.density"},
-      {"--synchronization", "synchronization"},
-      {"--collective", "collective"},
-      {"--algorithm", "collective"},
-      {"--nodes", "cluster.nodes"},
-      {"--gpus-per-node", "cluster.gpus_per_node"},
-      {"--nics-per-node", "cluster.nics_per_node"},
-      {"--bandwidth", "cluster.nic.bandwidth"},
-      {"--latency", "cluster.nic.latency"},
-      {"--trace", "trace"},
-      {"--channels", "channels"},
-      {"--interference", "interference"},
-      {"--iterations", "iterations"},
-      {"--warm-up", "warm_up"},
-      {"--accumulation", "accumulation"},
-      {"--seed", "seed"},
-      {"--workers", "cluster.nodes"},
-  }};
-  for (const auto& [name, field] : fields)
-    if (name == option) return std::string(field);
-  return "";
-}
-
 // What was given to an option, as --name=value or as the next word.
 std::string value_of(const std::string& word, const std::string& next) {
   const std::size_t equals = word.find('=');
   if (equals != std::string::npos) return shell_word(word.substr(equals + 1));
   return next.empty() || next.starts_with('-') ? "..." : shell_word(next);
+}
+
+// Words of a layout that end in a number.
+bool is_layout_word(const std::string& text) {
+  constexpr std::array<std::string_view, 11> words = {"tp", "pp",  "cp", "vp",   "ep",  "etp",
+                                                      "dp", "mbs", "ga", "zero", "hsdp"};
+  return std::find(words.begin(), words.end(), text) != words.end();
 }
 
 // Follows the words into subcommands and stops at the first unknown one.
@@ -118,6 +96,22 @@ struct Reading {
     return std::find(commands.begin(), commands.end(), command->get_name()) != commands.end();
   }
 
+  // What somebody means who writes a field, or a word of a layout, as an option; "" if unknown.
+  std::string meant_by(const std::string& name, const std::string& value) const {
+    if (!name.starts_with("--")) return "";
+    const std::string text = name.substr(2);
+    if (command->get_name() == "layout" && is_layout_word(text))
+      return "--layout \"" + text + value + " ...\", or --with " + text + value + " for a search";
+    std::string field = field_meant_by(text);
+    if (field.empty()) return "";
+    if (takes_settings()) return "--set " + field + "=" + value;
+    constexpr std::string_view cluster = "cluster.";
+    const bool has_cluster = command->get_option_no_throw("--set") != nullptr &&
+                             command->get_option_no_throw("--cluster") != nullptr;
+    if (!has_cluster || !field.starts_with(cluster)) return "";
+    return "--set " + field.substr(cluster.size()) + "=" + value;
+  }
+
   // Whether the next word is the value of this option.
   bool option(const std::string& word, const std::string& next) {
     const bool is_long = word.starts_with("--");
@@ -126,9 +120,8 @@ struct Reading {
     const CLI::Option* found = command->get_option_no_throw(name);
     if (found == nullptr) {
       unknown = unknown_name("option", name, option_names(*command));
-      if (const std::string field = field_meant_by(name); !field.empty() && takes_settings())
-        unknown =
-            "there is no option " + name + ": write --set " + field + "=" + value_of(word, next);
+      if (const std::string meant = meant_by(name, value_of(word, next)); !meant.empty())
+        unknown = "there is no option " + name + ": write " + meant;
       return false;
     }
     return found->get_items_expected_max() > 0 && equals == std::string::npos &&

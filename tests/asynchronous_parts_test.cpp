@@ -2,12 +2,16 @@
 // that hold even shares.
 #include <algorithm>
 #include <doctest/doctest.h>
+#include <fstream>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "models/server/parameter_server.h"
 #include "models/step/step.h"
 #include "sim/core/error.h"
 #include "study/step/experiment.h"
+#include "tests/run_program.h"
 
 using namespace sgdsim;
 
@@ -129,4 +133,41 @@ TEST_CASE("asynchronous parts: no tensor at all, and no formula") {
   CHECK(step_of(experiment, "message").iterations.front().us() <= 3010);
   CHECK_THROWS_WITH_AS(step_of(experiment, "closed_form"), doctest::Contains("sharding byteps"),
                        InputError);
+}
+
+// Who does not wait has only servers to exchange with, and need not say so.
+TEST_CASE("asynchronous: parameter servers are usual, in sweeps too") {
+  const auto line = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {"run", "resnet50_v100", "-c", "10gbe_16", "--format", "json"});
+    const Ran ran = run_sgdsim(words);
+    CAPTURE(ran.log);
+    REQUIRE(ran.exit_code == 0);
+    return Json(Json::parse(ran.out)["iteration_ps"]);
+  };
+  const std::string servers = "collective=parameter_server";
+  for (const std::string name : {"async_ps", "ssp"})
+    CHECK(line({"--set", "synchronization=" + name}) ==
+          line({"--set", "synchronization=" + name, "--set", servers}));
+  const Ran ring = run_sgdsim({"run", "resnet50_v100", "-c", "10gbe_16", "--set",
+                               "synchronization=async_ps", "--set", "collective=ring"});
+  CHECK(ring.exit_code == 2);
+  CHECK(ring.log.find("say collective=parameter_server") != std::string::npos);
+  // Each point has its own, whatever came before it.
+  const Temporary out(Temporary::Kind::folder);
+  const std::string file = out.name() + "/points.jsonl";
+  const Ran swept =
+      run_sgdsim({"sweep", "resnet50_v100", "-c", "10gbe_16", "--axis",
+                  "synchronization=none,async_ps,pipe_sgd", "-j", "1", "--out", file});
+  CAPTURE(swept.log);
+  REQUIRE(swept.exit_code == 0);
+  std::ifstream lines(file);
+  std::string text;
+  std::vector<Json> found;
+  while (std::getline(lines, text))
+    if (const Json one = Json::parse(text); one.contains("axes"))
+      found.push_back(one["iteration_ps"]);
+  REQUIRE(found.size() == 3);
+  CHECK(found[0] == line({}));
+  CHECK(found[1] == line({"--set", "synchronization=async_ps"}));
+  CHECK(found[2] == line({"--set", "synchronization=pipe_sgd"}));
 }

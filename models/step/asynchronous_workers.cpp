@@ -58,10 +58,11 @@ AsynchronousCycle asynchronous_cycle(const StepQuestion& question, const Network
                        "leave it out, or say --set synchronization=none");
   const ParameterServers* servers = question.cost.servers();
   if (servers == nullptr)
-    throw InputError("",
-                     "asynchronous training needs parameter servers: say "
-                     "collective={\"parameter_server\": {}}. Their gradients are added there: topk "
-                     "and gtopk, which bring exchanges of their own, must be left out");
+    throw InputError(
+        "",
+        "asynchronous training needs parameter servers: leave out `collective`, or say "
+        "collective=parameter_server. Gradients are added there: compressions that "
+        "bring exchanges of their own, as topk and gtopk do, must be left out");
   if (servers->barrier)
     throw InputError("", "asynchronous workers do not wait for each other: leave out `barrier`");
   AsynchronousCycle cycle;

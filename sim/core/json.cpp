@@ -321,19 +321,55 @@ std::string read_text(const std::string& file, std::uintmax_t most_unpacked_B) {
   return text;
 }
 
+namespace {
+
+constexpr std::size_t least_letters = 3;  // of a beginning
+
+// The only one of which it is the beginning; or null.
+const std::string* only_that_begins_with(const std::string& name,
+                                         const std::vector<std::string>& known) {
+  const std::string* only = nullptr;
+  if (name.size() < least_letters) return nullptr;
+  for (const std::string& candidate : known) {
+    if (!in_lower_case(candidate).starts_with(in_lower_case(name))) continue;
+    if (only != nullptr) return nullptr;
+    only = &candidate;
+  }
+  return only;
+}
+
+// " (did you mean "resnet50_p100" or "resnet50_v100"?)"; empty where there are none, or many.
+std::string names_that_begin_with(const std::string& name, const std::vector<std::string>& known) {
+  constexpr int most_names = 4;
+  if (name.size() < least_letters) return "";
+  std::string names;
+  int count = 0;
+  for (const std::string& candidate : known) {
+    if (!in_lower_case(candidate).starts_with(in_lower_case(name))) continue;
+    names += (names.empty() ? "\"" : " or \"") + candidate + "\"";
+    if (++count > most_names) return "";
+  }
+  return names.empty() ? "" : " (did you mean " + names + "?)";
+}
+
+}  // namespace
+
 std::string unknown_name(const std::string& what, const std::string& name,
                          const std::vector<std::string>& known) {
   std::string sentence = "unknown " + what + " \"" + name.substr(0, 60) + "\"";
-  const std::string* nearest = nullptr;
+  const std::string* nearest = only_that_begins_with(name, known);
   std::size_t distance = 3;  // at most two edits count as near
-  if (name.size() <= 60)
+  if (nearest == nullptr && name.size() <= 60)
     for (const std::string& candidate : known)
       if (const auto d = edit_distance(in_lower_case(name), in_lower_case(candidate));
           d < distance && d < candidate.size()) {
         distance = d;
         nearest = &candidate;
       }
-  if (nearest != nullptr) sentence += " (did you mean \"" + *nearest + "\"?)";
+  if (nearest != nullptr)
+    sentence += " (did you mean \"" + *nearest + "\"?)";
+  else
+    sentence += names_that_begin_with(name, known);
   sentence += "; known: ";
   for (std::size_t i = 0; i < known.size(); ++i) sentence += (i == 0 ? "" : ", ") + known[i];
   return sentence;

@@ -38,8 +38,15 @@ void read_traffic_of(Experiment& experiment, const Value& traffic) {
       read_traffic(traffic, experiment.cluster, *on_wires.wires, std::nullopt));
 }
 
-Json usual_collective(const Cluster& cluster) {
+Json usual_algorithm_field(const Cluster& cluster) {
   return {{"algorithm", usual_algorithm(cluster, Operation::allreduce)}};
+}
+// Workers that do not wait for each other have only servers to exchange with.
+Json usual_collective(const Experiment& experiment) {
+  const auto& synchronization = experiment.synchronization;
+  if (synchronization && std::holds_alternative<AsynchronousRule>(synchronization->rule))
+    return {{"parameter_server", Json::object()}};
+  return usual_algorithm_field(experiment.cluster);
 }
 
 void note_times(Experiment& experiment, const CollectiveField& collective) {
@@ -58,7 +65,7 @@ void read_compression(Experiment& experiment, const Value& value, CollectiveFiel
       read_compression(fields, {experiment.trace, network.workers(), network.worst()});
   fields.done();
   if (own) {
-    CollectiveField read = read_collective(*own, usual_collective(experiment.cluster));
+    CollectiveField read = read_collective(*own, usual_algorithm_field(experiment.cluster));
     read.take_options_of(collective);
     collective = std::move(read);
   } else if (!compression.algorithm.empty()) {
@@ -79,7 +86,7 @@ void read_compression(Experiment& experiment, const Value& value, CollectiveFiel
 
 void read_exchange(Experiment& experiment, const std::optional<Value>& given,
                    const std::optional<Value>& compression) {
-  const Json usual = usual_collective(experiment.cluster);
+  const Json usual = usual_collective(experiment);
   const CollectiveField collective =
       read_collective(given ? *given : Value(usual, experiment.file, "/collective"), usual);
   experiment.collective = collective.name;
@@ -154,6 +161,8 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
   else
     experiment.cluster =
         read_cluster(part_of(root, resolved.json, "cluster", resolved.cluster_file)).cluster;
+  if (given.synchronization && !is_none(*given.synchronization))
+    experiment.synchronization = read_synchronization(*given.synchronization);
   if (unchanged.exchange) {
     keep_exchange(experiment, std::move(before));
   } else {
@@ -161,8 +170,6 @@ void read_changes(Experiment& experiment, const ResolvedExperiment& resolved, Un
     if (std::string note = resolved.cluster_changes.check(experiment.cost); !note.empty())
       experiment.notes.push_back(std::move(note));
   }
-  if (given.synchronization && !is_none(*given.synchronization))
-    experiment.synchronization = read_synchronization(*given.synchronization);
   const bool has_strategy =
       !experiment.synchronization || experiment.synchronization->plays_strategy();
   experiment.strategy =

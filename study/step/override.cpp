@@ -12,6 +12,7 @@
 #include "study/shell_word.h"
 #include "study/shipped_inputs.h"
 #include "study/step/collective_field.h"
+#include "study/step/meant_field.h"
 
 namespace sgdsim {
 namespace {
@@ -118,7 +119,8 @@ void blame_setting(const InputError& error, const std::vector<std::string>& sett
     for (const std::string& step : steps) {
       const std::string parent = place + (place.ends_with(' ') ? "/" : "") + ": ";
       if (text.starts_with(parent + "unknown field \"" + step + "\""))
-        throw InputError(where, text.substr(parent.size()));
+        throw InputError(where,
+                         with_meant_field(text.substr(parent.size()), path_of_setting(*setting)));
       place += "/" + step;
     }
     const std::string of_option = place + " " + steps.back() + ": ";  // of a collective

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sim/core/error.h"
+#include "study/step/meant_field.h"
 #include "study/step/override.h"
 #include "study/step/result_json.h"
 #include "study/step/warnings.h"
@@ -156,7 +157,8 @@ void PointReader::put_in_place(State& state, const Part& part, const Choice& cho
   Unchanged& unchanged = state.unchanged;
   unchanged.trace = unchanged.trace && part.field != "trace" && part.field != "accumulation";
   unchanged.cluster = unchanged.cluster && part.field != "cluster";
-  for (const char* field : {"trace", "accumulation", "cluster", "collective", "compression"})
+  for (const char* field :
+       {"trace", "accumulation", "cluster", "collective", "compression", "synchronization"})
     unchanged.exchange = unchanged.exchange && part.field != field;
 }
 
@@ -418,9 +420,11 @@ std::vector<std::string> check_axes(const Sweep& sweep) {
     const bool is_of_setting = first_problem.starts_with("--");
     if (problems == checked && is_of_setting && !any_reads(sweep, reader))
       throw InputError("", first_problem);
-    if (problems == checked && !any_reads(sweep, reader))
-      throw InputError(axis_in(sweep, first_problem, axis).where(),
-                       "no point can be read: " + first_problem);
+    if (problems == checked && !any_reads(sweep, reader)) {
+      const Axis& its = axis_in(sweep, first_problem, axis);
+      throw InputError(its.where(),
+                       "no point can be read: " + with_meant_field(first_problem, its.field()));
+    }
     warnings.push_back(axis.where() + ": " + std::to_string(problems) + " of " +
                        std::to_string(checked) +
                        " values fail beside the first values of the other axes: " + first_problem);
