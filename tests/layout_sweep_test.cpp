@@ -53,6 +53,28 @@ TEST_CASE("layout sweep: every point is the answer to its question alone") {
           lines[i + 1]["answer"]["layouts"][0]["step_ps"]);
 }
 
+// More than are answered at a time, of which some have none.
+TEST_CASE("layout sweep: points of one layout stand in order, whatever core was first") {
+  const Ran ran = with({"--gpus", "16", "--layout", "tp8 zero1 sp", "--axis",
+                        R"(sequence={"from": 64, "to": 38464, "step": 128})", "--axis",
+                        "global_batch=2,3", "--format", "json"});
+  CHECK(ran.exit_code == 1);  // three sequences are not twice as many
+  const std::vector<Json> lines = lines_in(ran.out);
+  REQUIRE(lines.size() == 602);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    CHECK(lines[i]["axes"] ==
+          Json({{"sequence", 64 + 128 * (i / 2)}, {"global_batch", 2 + i % 2}}));
+    CHECK(lines[i].contains("error") == (i % 2 == 1));
+  }
+  for (const std::size_t i : {0U, 300U, 600U}) {
+    const Ran alone =
+        with({"--gpus", "16", "--layout", "tp8 zero1 sp", "--sequence",
+              lines[i]["axes"]["sequence"].dump(), "--global-batch", "2", "--format", "json"});
+    REQUIRE(alone.exit_code == 0);
+    CHECK(lines[i]["answer"] == Json::parse(alone.out));
+  }
+}
+
 TEST_CASE("layout sweep: points without an answer say why, and the others are given") {
   const Ran ran = with({"--axis", "layout=tp8 dp4,tp3", "--fidelity", "flow", "--format", "json"});
   CHECK(ran.exit_code == 1);

@@ -41,9 +41,9 @@ void check_pictures(const LayoutCommand& arguments) {
 }
 
 int print_all(const LayoutCommand& arguments, Streams streams, Stopper& stopper) {
-  const LayoutSweep sweep(arguments.words);
+  LayoutSweep sweep(arguments.words);
   return print_points({sweep.titles(), sweep.axes(), sweep.points(),
-                       [&](int64_t number) { return sweep.answer(number, stopper); }},
+                       [&](int64_t) { return sweep.next_answer(stopper); }},
                       arguments.format, "", streams);
 }
 

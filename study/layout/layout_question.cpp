@@ -398,9 +398,8 @@ Answer answer_layout(const Value& asked, const Watch& watch) {
   LayoutWords words = words_of(asked, layout_fields);
   Stopper stopper(watch, limits_of(words.limits));
   if (!words.axes.empty()) {
-    const LayoutSweep sweep(words);
-    return answer_points(sweep.points(),
-                         [&](int64_t number) { return sweep.answer(number, stopper); });
+    LayoutSweep sweep(words);
+    return answer_points(sweep.points(), [&](int64_t) { return sweep.next_answer(stopper); });
   }
   try {
     const auto [question, answer] = answer_layouts(words, false, stopper);

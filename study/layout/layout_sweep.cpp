@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <iterator>
 
 #include "models/training/transformer_file.h"
 #include "sim/core/error.h"
+#include "sim/core/worked_on.h"
 #include "study/layout/layout_files.h"
 #include "study/step/override.h"
 #include "study/table.h"
@@ -201,6 +204,35 @@ AnsweredPoint LayoutSweep::answer(int64_t number, Stopper& stopper) const {
                             point.warnings = warnings_of(answered.question, answered.answer);
                             add_rows(point, answered);
                           });
+}
+
+// On wires each may need gigabytes.
+int64_t LayoutSweep::at_once() const {
+  constexpr int64_t on_wires = 4;
+  constexpr int64_t in_closed_form = 256;
+  const auto& axes = points_.axes();
+  const bool is_search =
+      words_.layout.empty() &&
+      std::none_of(axes.begin(), axes.end(), [](const Axis& a) { return a.field() == "layout"; });
+  if (is_search || !words_.near.empty()) return 1;
+  return words_.fidelity == "closed_form" ? in_closed_form : on_wires;
+}
+
+AnsweredPoint LayoutSweep::next_answer(Stopper& stopper) {
+  if (ready_.empty()) {
+    const int64_t count = std::min(at_once(), points() - begun_);
+    std::vector<AnsweredPoint> points =
+        worked_on<AnsweredPoint>(static_cast<std::size_t>(count), {.look = [&] { stopper.look(); }},
+                                 [&](int, std::size_t number, const std::function<void()>& look) {
+                                   Stopper its(look, limits_of(&stopper));
+                                   return answer(begun_ + static_cast<int64_t>(number), its);
+                                 });
+    begun_ += count;
+    std::move(points.begin(), points.end(), std::back_inserter(ready_));
+  }
+  AnsweredPoint next = std::move(ready_.front());
+  ready_.pop_front();
+  return next;
 }
 
 }  // namespace sgdsim

@@ -1,6 +1,7 @@
 // `axis`: the same question about layouts for every point of a product of fields.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,18 @@ class LayoutSweep {
   std::vector<std::string> titles() const;
   // sgdsim/layout-point/1. `stopper` is asked before.
   AnsweredPoint answer(int64_t number, Stopper& stopper) const;
+  // The same of 0, 1, 2, ... in order: where each is one layout, some are answered at a time, on
+  // all cores. A search uses them itself.
+  AnsweredPoint next_answer(Stopper& stopper);
 
  private:
+  int64_t at_once() const;
   LayoutWords words_at(const Json& values) const;
   void check_values() const;
   LayoutWords words_;
   AxisPoints points_;
+  std::deque<AnsweredPoint> ready_;
+  int64_t begun_ = 0;  // points that were answered, or are ready
 };
 
 }  // namespace sgdsim
