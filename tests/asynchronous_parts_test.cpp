@@ -144,7 +144,8 @@ TEST_CASE("asynchronous: parameter servers are usual, in sweeps too") {
     REQUIRE(ran.exit_code == 0);
     return Json(Json::parse(ran.out)["iteration_ps"]);
   };
-  const std::string servers = "collective=parameter_server";
+  const std::string servers =
+      R"(collective={"parameter_server": {"servers": 16, "placement": "co_located"}})";
   for (const std::string name : {"async_ps", "ssp"})
     CHECK(line({"--set", "synchronization=" + name}) ==
           line({"--set", "synchronization=" + name, "--set", servers}));

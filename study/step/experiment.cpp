@@ -41,12 +41,17 @@ void read_traffic_of(Experiment& experiment, const Value& traffic) {
 Json usual_algorithm_field(const Cluster& cluster) {
   return {{"algorithm", usual_algorithm(cluster, Operation::allreduce)}};
 }
-// Workers that do not wait for each other have only servers to exchange with.
-Json usual_collective(const Experiment& experiment) {
+bool is_asynchronous(const Experiment& experiment) {
   const auto& synchronization = experiment.synchronization;
-  if (synchronization && std::holds_alternative<AsynchronousRule>(synchronization->rule))
-    return {{"parameter_server", Json::object()}};
-  return usual_algorithm_field(experiment.cluster);
+  return synchronization && std::holds_alternative<AsynchronousRule>(synchronization->rule);
+}
+// Workers that do not wait for each other have only servers to exchange with: each is one, as
+// programs with servers are launched.
+Json usual_collective(const Experiment& experiment) {
+  if (!is_asynchronous(experiment)) return usual_algorithm_field(experiment.cluster);
+  const Json servers = {{"servers", experiment.cluster.network.workers()},
+                        {"placement", "co_located"}};
+  return {{"parameter_server", servers}};
 }
 
 void note_times(Experiment& experiment, const CollectiveField& collective) {
@@ -96,6 +101,10 @@ void read_exchange(Experiment& experiment, const std::optional<Value>& given,
     note_times(experiment, collective);
     experiment.cost = collective.cost(experiment.cluster, Operation::allreduce);
   }
+  if (!given && is_asynchronous(experiment))
+    experiment.notes.emplace_back(
+        "`collective` is not given: every worker is a parameter server, too; --set "
+        "collective=parameter_server has one, on a machine of its own");
   for (auto [operation, place] : {std::pair(Operation::broadcast, &experiment.broadcast),
                                   std::pair(Operation::reduce, &experiment.reduce)}) {
     if (!collective.offers(operation)) continue;
