@@ -168,20 +168,6 @@ TEST_CASE("goodput command: progress and intervals") {
   CHECK(best == doctest::Approx(least).epsilon(2e-3));  // the last interval of a run is shorter
 }
 
-TEST_CASE("goodput command: a best interval that runs do not confirm is said") {
-  // Corruption is noticed after two hours, and the 20 saves that are kept must reach back as far:
-  // a save every five minutes throws everything away, one every ten does not.
-  const Json answer = asked({"app/goodput_questions/memory_copies.json", "--runs", "400"});
-  REQUIRE(answer["warnings"].size() == 1);
-  CHECK(answer["warnings"][0].get<std::string>().find("the best interval is that of a formula") ==
-        0);
-  CHECK(answer["interval"]["best_s"].get<double>() < 6 * 60);
-  const auto earliest =
-      std::min_element(answer["intervals"].begin(), answer["intervals"].end(),
-                       [](const Json& a, const Json& b) { return a["days"] < b["days"]; });
-  CHECK((*earliest)["interval_s"].get<double>() > 6 * 60);
-}
-
 TEST_CASE("goodput command: options and --set are fields, and threads change nothing") {
   const std::vector<std::string> words = {
       "--step",     "8s",        "--steps", "20000",  "--nodes", "256",

@@ -106,4 +106,39 @@ TEST_CASE("goodput interval: two options for one thing are refused") {
   }
 }
 
+// Corruption is noticed after two hours, and the 20 saves that are kept must reach back as far: 19
+// intervals of 380 s with their second of stalling do, 95 steps each; 94 steps do not.
+TEST_CASE("goodput interval: the best one reaches back with the saves that are kept") {
+  const auto asked = [](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"goodput", "app/goodput_questions/memory_copies.json", "--format", "json"});
+    const Ran ran = call_sgdsim(more);
+    REQUIRE_MESSAGE(ran.exit_code == 0, ran.log);
+    return Json(Json::parse(ran.out));
+  };
+  const Json answer = asked({"--runs", "400"});
+  CHECK(answer["warnings"].empty());
+  CHECK(answer["interval"]["best_steps"] == 95);
+  CHECK(answer["interval"]["flat_from_s"] == 380);
+  double least_days = 1e9;
+  double its_interval_s = 0;
+  for (const Json& one : answer["intervals"])
+    if (one["days"].get<double>() < least_days) {
+      least_days = one["days"];
+      its_interval_s = one["interval_s"];
+    }
+  CHECK(its_interval_s >= 380);
+  // With all saves, or 30 (29 of them 248 s apart), nothing keeps it from the formula's.
+  const auto best_of = [&](const char* setting) {
+    return asked({"--runs", "10", "--set", setting})["interval"];
+  };
+  const Json all = best_of("save.keep=null");
+  CHECK(all["best_steps"].get<int>() < 95);
+  const Json more = best_of("save.keep=30");
+  CHECK(more["best_steps"] == all["best_steps"]);
+  CHECK(more["flat_from_s"] == 248);
+  // Corruption that hardly ever comes is not worth longer intervals.
+  CHECK(best_of("failures.causes.4.per_day=1e-15")["best_steps"].get<int>() < 95);
+}
+
 }  // namespace sgdsim::goodput_interval

@@ -8,6 +8,7 @@
 #include "sim/core/error.h"
 #include "sim/core/named.h"
 #include "sim/core/quantity.h"
+#include "topologies/drawn_cards.h"
 #include "topologies/registry.h"
 #include "topologies/routed_wires.h"
 #include "topologies/segments.h"
@@ -264,6 +265,9 @@ ClusterFile read_cluster(const Value& value) {
     for (const std::function<Graph()>& band : bands) wires->widen(band());
     return wires;
   };
+  const int workers = file.cluster.network.workers();
+  if (shape.name == "explicit" && wiring.gpus_per_node > 1 && workers > wiring.gpus_per_node)
+    file.cluster.drawn_cards = drawn_cards(*file.cluster.wires({}), workers, wiring.gpus_per_node);
   file.cluster.with_more = growing(value, shape, file.nodes);
   return file;
 }

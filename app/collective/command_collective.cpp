@@ -67,7 +67,7 @@ std::string text_of(const CollectiveCommand& arguments,
   if (arguments.format == "json") return to_json(points, arguments.words).dump(1) + '\n';
   if (arguments.format == "csv") return csv_of(points);
   std::ostringstream out;
-  print_sweep(out, points, algorithms_of(arguments.words).size());
+  print_sweep(out, points, columns_of(arguments.words));
   return out.str();
 }
 

@@ -120,6 +120,25 @@ class TraceWriter {
   const Trace& trace_;
 };
 
+// Whether some of its single messages go when their receivers ask for them, which a replay of
+// collectives does not wait for.
+bool wait_for_receivers(const MessageCost& asked, const StepSchedule& schedule) {
+  const MessageCost cost = asked.with_messages();
+  if (!cost.plays() || schedule.ranks() < 2) return false;
+  for (const PlannedMessage& message : schedule.plan().messages) {
+    const Encoded encoded = cost.encoded(message.group());
+    for (int i = 0; i < encoded.transfer_count; ++i) {
+      std::optional<Network> network;
+      const Program program =
+          cost.program_of(encoded.transfers[static_cast<std::size_t>(i)], network);
+      for (const Stage& stage : program.stages)
+        if (const auto* phase = std::get_if<Phase>(&stage))
+          if (phase->handshake != Handshake::buffered) return true;
+    }
+  }
+  return false;
+}
+
 struct ChakraArguments {
   std::string experiment;
   std::string cluster;
@@ -176,6 +195,10 @@ void export_chakra(const ChakraArguments& arguments, Streams streams) {
   if (experiment.collective != "ring")
     streams.log << "sgdsim: note: a trace does not say how its collectives are done; here it is "
                 << experiment.collective << '\n';
+  if (wait_for_receivers(question->cost, *schedule))
+    streams.log << "sgdsim: note: single messages of " << experiment.collective
+                << " wait for their receivers, which `sgdsim replay` does not do: it may take "
+                   "less time\n";
 }
 
 }  // namespace

@@ -93,6 +93,13 @@ AlgorithmChoice usual_algorithms(const Cluster& cluster) {
   return choice;
 }
 
+AlgorithmChoice usual_algorithms(const Cluster& cluster, int ranks) {
+  if (ranks >= cluster.network.workers()) return usual_algorithms(cluster);
+  Cluster part = cluster;
+  part.network = part.network.first(ranks);
+  return usual_algorithms(part);
+}
+
 std::string usual_algorithm(const Cluster& cluster, Operation operation) {
   return usual_algorithms(cluster).name_of(operation);
 }

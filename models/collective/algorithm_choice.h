@@ -72,6 +72,8 @@ class AlgorithmChoice {
 // Where nobody names one: what NCCL chooses where people run it, for what it tunes; otherwise the
 // usual ones.
 AlgorithmChoice usual_algorithms(const Cluster& cluster);
+// Among its first so many workers.
+AlgorithmChoice usual_algorithms(const Cluster& cluster, int ranks);
 std::string usual_algorithm(const Cluster& cluster, Operation operation);
 
 }  // namespace sgdsim

@@ -28,7 +28,7 @@ struct Part {
 
 int group_size(const CollectiveJob& job) {
   const int given = job.options.of(ranks_in_group);
-  const int group = given > 0 ? given : job.workers_per_node;
+  const int group = given > 0 ? given : std::min(job.workers_per_node, job.size());
   if (group < 1)
     throw InputError("",
                      "hierarchical needs ranks in whole groups: their nodes do not have as many of "

@@ -86,8 +86,11 @@ struct Cluster {
   // are; InputError if there is no room for them.
   std::function<Cluster(int more_nodes)> with_more = {};
 
+  int drawn_cards = 0;  // of a node, where links are drawn one by one; 0: they are not
+
   // Network cards of a node, as far as workers share them; otherwise each has its own.
   int cards_per_node() const {
+    if (drawn_cards > 0) return drawn_cards;
     for (const SharedWays& shared : network.shared_ways())
       if (shared.group == workers_per_node) return shared.ways;
     return workers_per_node;

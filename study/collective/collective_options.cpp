@@ -88,13 +88,15 @@ void check_message_only(const CollectiveArguments& arguments) {
 
 namespace {
 
-// What NCCL's model answers for: messages of a byte or more among two ranks or more.
-bool suits_nccl(const CollectiveArguments& arguments, const std::vector<int>& ranks) {
+// Empty messages, and others: of one question an empty one counts for all.
+std::set<bool> kinds_of_sizes(const CollectiveArguments& arguments) {
+  std::set<bool> are_empty;
   for (const std::string& words : arguments.bytes)
     for (const Bytes size : arguments.sweep ? parse_sizes(words, "--bytes")
                                             : std::vector{parse_bytes(words, "--bytes")})
-      if (size.count() == 0) return false;
-  return std::all_of(ranks.begin(), ranks.end(), [](int count) { return count > 1; });
+      are_empty.insert(size.count() == 0);
+  if (!arguments.sweep && are_empty.contains(true)) return {true};
+  return are_empty;
 }
 
 // Of a formula nobody can ask these.
@@ -110,18 +112,23 @@ bool wants_messages_by_words(const CollectiveArguments& arguments) {
 
 }  // namespace
 
+std::string usual_at(const CollectiveArguments& arguments, int ranks, bool is_empty) {
+  const Operation operation = operation_named(arguments.operation, "--op");
+  // NCCL's model answers for messages of a byte or more among two ranks or more.
+  if (!arguments.cluster_read || ranks < 2 || is_empty) return AlgorithmChoice().name_of(operation);
+  return usual_algorithms(*arguments.cluster_read, ranks).name_of(operation);
+}
+
 void choose_algorithm(CollectiveArguments& arguments, bool wants_messages) {
   if (!arguments.algorithm.empty()) return;
-  const Operation operation = operation_named(arguments.operation, "--op");
-  const std::vector<int> ranks = ranks_of(arguments);
-  arguments.algorithm = AlgorithmChoice().name_of(operation);
-  if (!arguments.cluster_read || !suits_nccl(arguments, ranks)) return;
-  Cluster part = *arguments.cluster_read;
-  const int most = *std::max_element(ranks.begin(), ranks.end());
-  if (most < part.network.workers()) part.network = part.network.first(most);
-  arguments.algorithm = usual_algorithm(part, operation);
-  const bool is_nccl = arguments.algorithm == "nccl";
-  if (is_nccl && arguments.fidelity.empty() &&
+  arguments.is_usual = true;
+  std::set<std::string> names;
+  for (const int ranks : ranks_of(arguments))
+    for (const bool are_empty : kinds_of_sizes(arguments))
+      names.insert(usual_at(arguments, ranks, are_empty));
+  for (const std::string& name : names)
+    arguments.algorithm += (arguments.algorithm.empty() ? "" : ",") + name;
+  if (names.contains("nccl") && arguments.fidelity.empty() &&
       (wants_messages || wants_messages_by_words(arguments)))
     arguments.fidelity = name_of(Fidelity::message);
 }

@@ -20,6 +20,7 @@ constexpr double most_jitter = 2;  // one message in a hundred then takes 14 tim
 // As text; empty where an option was not given.
 struct CollectiveArguments {
   std::string algorithm;  // chosen by choose_algorithm(), if not given
+  bool is_usual = false;  // it was not given: each point of a sweep has what people run there
   std::string operation = "allreduce";
   std::string ranks;
   std::vector<std::string> bytes;
@@ -50,6 +51,9 @@ struct CollectiveArguments {
 // If none is given, what people run there; simulated where something is asked that only messages
 // have, as `wants_messages` or an option.
 void choose_algorithm(CollectiveArguments& arguments, bool wants_messages);
+
+// What people run among so many ranks for messages that are empty, or are not.
+std::string usual_at(const CollectiveArguments& arguments, int ranks, bool is_empty);
 
 // At this fidelity an algorithm sends messages in place of what NCCL's model, a formula, chooses.
 bool is_nccl_simulated(const CollectiveArguments& arguments);

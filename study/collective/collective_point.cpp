@@ -121,6 +121,10 @@ CollectivePoint single_point(const CollectiveArguments& arguments) {
   return point;
 }
 
+std::size_t columns_of(const CollectiveArguments& arguments) {
+  return arguments.is_usual ? 1 : algorithms_of(arguments).size();
+}
+
 std::vector<std::string> algorithms_of(const CollectiveArguments& arguments) {
   if (arguments.algorithm != "all") return split_list(arguments.algorithm);
   std::vector<std::string> names;
@@ -152,9 +156,14 @@ std::vector<CollectivePoint> sweep_points(const CollectiveArguments& arguments) 
     for (const Bytes size : parse_sizes(list, "--bytes")) sizes.push_back(size);
   std::vector<CollectivePoint> points;
   for (const int ranks : ranks_of(arguments)) {
-    const Cluster cluster = cluster_of(arguments, ranks);
+    CollectiveArguments of_ranks = arguments;
+    if (arguments.is_usual) of_ranks.algorithm = usual_at(arguments, ranks, false);
+    const Cluster cluster = cluster_of(of_ranks, ranks);
+    const std::string of_empty = usual_at(arguments, ranks, true);
     for (const Bytes size : sizes)
       for (const std::string& name : names) {
+        if (arguments.is_usual && name != (size.count() == 0 ? of_empty : of_ranks.algorithm))
+          continue;
         const CollectiveArguments mine =
             names.size() > 1 ? arguments_for(arguments, name) : arguments;
         if (name != "nccl") question_of(mine, name, {size});  // what is wrong with all points

@@ -43,6 +43,8 @@ std::vector<CollectivePoint> sweep_points(const CollectiveArguments& arguments);
 
 // The algorithms of a sweep, "all" spelled out.
 std::vector<std::string> algorithms_of(const CollectiveArguments& arguments);
+// Points of a sweep that have the same ranks and size.
+std::size_t columns_of(const CollectiveArguments& arguments);
 
 // What is left of the arguments for one algorithm of several.
 CollectiveArguments arguments_for(const CollectiveArguments& arguments,

@@ -50,10 +50,25 @@ void print_point(std::ostream& out, const CollectivePoint& point) {
         << (candidate.time ? short_duration(candidate.time->us(), 4) : candidate.why_not) << '\n';
 }
 
+namespace {
+
+bool have_one_algorithm(const std::vector<CollectivePoint>& points) {
+  return std::all_of(points.begin(), points.end(), [&](const CollectivePoint& point) {
+    return point.algorithm == points.front().algorithm;
+  });
+}
+
+}  // namespace
+
+// Where each point has its own, the algorithm stands beside its time.
 void print_sweep(std::ostream& out, const std::vector<CollectivePoint>& points,
                  std::size_t columns) {
   std::vector<std::string> head{"ranks", "size"};
-  for (std::size_t c = 0; c < columns; ++c) head.push_back(points[c].algorithm);
+  const bool have_one = have_one_algorithm(points);
+  if (columns == 1 && !have_one)
+    head.insert(head.end(), {"time", "algorithm"});
+  else
+    for (std::size_t c = 0; c < columns; ++c) head.push_back(points[c].algorithm);
   if (columns > 1) head.emplace_back("fastest");
   Table table(head);
   for (std::size_t row = 0; row < points.size(); row += columns) {
@@ -66,6 +81,7 @@ void print_sweep(std::ostream& out, const std::vector<CollectivePoint>& points,
       if (point.answer && (best == nullptr || point.answer->time < best->answer->time))
         best = &point;
     }
+    if (columns == 1 && !have_one) cells.push_back(points[row].algorithm);
     if (columns > 1) cells.push_back(best == nullptr ? "-" : best->algorithm);
     table.add(cells);
   }

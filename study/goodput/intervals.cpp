@@ -17,6 +17,27 @@ constexpr int intervals_on_each_side = 8;  // of the best one, a factor of 1.41 
 
 }  // namespace
 
+namespace {
+
+// The shortest interval at which work that is lost with all saves costs no more than is flat.
+double least_reaching_s(const goodput::Plan& plan, const IntervalAdvice& advice) {
+  const auto repeats = [&](int64_t interval) {
+    goodput::Plan with = plan;
+    with.interval = interval;
+    return repeats_for_lost_saves(with);
+  };
+  const double most = flat_factor * repeats(advice.best_steps);
+  int64_t too_short = 0;
+  int64_t enough = advice.best_steps;
+  while (enough - too_short > 1) {
+    const int64_t middle = too_short + (enough - too_short) / 2;
+    (repeats(middle) <= most ? enough : too_short) = middle;
+  }
+  return static_cast<double>(enough) * plan.step_s;
+}
+
+}  // namespace
+
 std::optional<IntervalAdvice> advise_interval(const goodput::Plan& plan) {
   const double mean = mean_between_stops_s(plan);
   if (mean >= goodput::never_s || plan.shrink) return std::nullopt;
@@ -26,7 +47,8 @@ std::optional<IntervalAdvice> advise_interval(const goodput::Plan& plan) {
   const auto [from, to] = goodput::flat_region(
       advice.best_s, flat_factor, {mean_stall_s(plan), plan.durable_s}, downtimes_of(plan), mean);
   // Of whole steps, and not before the last save is durable.
-  const double least = std::max(plan.step_s, least_interval_s(plan));
+  const double least =
+      std::max({plan.step_s, least_interval_s(plan), least_reaching_s(plan, advice)});
   const double most = plan.work_s();
   advice.flat_from_s = std::clamp(from, std::min(least, advice.best_s), advice.best_s);
   advice.flat_to_s = std::clamp(to, advice.best_s, std::max(most, advice.best_s));

@@ -149,6 +149,32 @@ double mean_stall_s(const goodput::Plan& plan) {
   return plan.stall_s + plan.store_stall_s / static_cast<double>(plan.store_every);
 }
 
+double repeats_for_lost_saves(const goodput::Plan& plan) {
+  const double lost = lost_works(plan);
+  return lost > 0 ? std::expm1(lost) / lost : 1;
+}
+
+namespace {
+
+// Intervals from one on that reach back further with as many saves: even steps of a factor, and
+// those from which on a kind of corruption is never older than all that are kept.
+std::vector<double> longer_intervals(const goodput::Plan& plan, double from) {
+  constexpr int tried = 64;
+  const auto steps = static_cast<double>(plan.steps);
+  std::vector<double> longer;
+  for (int i = 1; i <= tried; ++i)
+    longer.push_back(std::ceil(from * std::pow(steps / from, static_cast<double>(i) / tried)));
+  if (plan.keep > 1)
+    for (const goodput::Cause& cause : plan.causes)
+      if (cause.effect == Effect::corrupt)
+        longer.push_back(std::ceil(
+            (cause.detect_s / static_cast<double>(plan.keep - 1) - plan.stall_s) / plan.step_s));
+  std::erase_if(longer, [&](double one) { return one <= from || one > steps; });
+  return longer;
+}
+
+}  // namespace
+
 int64_t best_interval_steps(const goodput::Plan& plan) {
   const double mean = mean_between_stops_s(plan);
   const auto steps = static_cast<double>(plan.steps);
@@ -162,7 +188,23 @@ int64_t best_interval_steps(const goodput::Plan& plan) {
   const double below =
       std::clamp(std::floor(best), std::max(1., least), std::max(1., std::max(least, steps)));
   const double chosen = wall(below) <= wall(below + 1) ? below : below + 1;
-  return static_cast<int64_t>(std::min(chosen, steps));
+  const auto with = [&](double interval) {
+    goodput::Plan other = plan;
+    other.interval = static_cast<int64_t>(interval);
+    return wall(interval) * repeats_for_lost_saves(other);
+  };
+  double best_of_all = std::min(chosen, steps);
+  goodput::Plan usual = plan;
+  usual.interval = static_cast<int64_t>(best_of_all);
+  if (lost_works(usual) > 0) {
+    double least_wall = with(best_of_all);
+    for (const double interval : longer_intervals(plan, best_of_all))
+      if (const double its = with(interval); its < least_wall) {
+        least_wall = its;
+        best_of_all = interval;
+      }
+  }
+  return static_cast<int64_t>(best_of_all);
 }
 
 // What must go well in one piece, and how often something fails meanwhile.

@@ -35,7 +35,10 @@ bool has_closed_form(const goodput::Plan& plan);
 double closed_form_s(const goodput::Plan& plan);
 // For how long a save stops the job in the mean: some go to the store as well.
 double mean_stall_s(const goodput::Plan& plan);
-// The best number of whole steps between saves: that of the exact formula.
+// How many times the work is done because it is lost where corruption is older than all saves.
+double repeats_for_lost_saves(const goodput::Plan& plan);
+// The best number of whole steps between saves: that of the exact formula, or where saves that far
+// apart would not reach back beyond corruption a longer one.
 int64_t best_interval_steps(const goodput::Plan& plan);
 // Is each save durable before the next, and does it end in sensible time? The same that a question
 // is refused for.

@@ -167,15 +167,14 @@ std::optional<WorkOfJob> WorkOfJob::read(Object& fields, const std::optional<int
   if (given.layout)
     work.work_ = read_parallel(*given.layout, workers, cluster);
   else if (given.collective)
-    work.work_ = read_collective_work(*given.collective, cluster);
+    work.work_ = read_collective_work(*given.collective);
   else
-    work.work_ = read_schedule(*given.schedule, cluster);
+    work.work_ = read_schedule(*given.schedule);
   return work;
 }
 
-WorkOfJob::Work WorkOfJob::read_schedule(const Value& value, const Cluster& cluster) {
+WorkOfJob::Work WorkOfJob::read_schedule(const Value& value) {
   Chakra chakra;
-  chakra.algorithms = usual_algorithms(cluster);
   bool names_algorithms = false;
   const auto add_file = [&](const Value& file) {
     chakra.files.push_back(beside(file.file(), file.text()));
@@ -190,7 +189,8 @@ WorkOfJob::Work WorkOfJob::read_schedule(const Value& value, const Cluster& clus
     add_files(*given.files);
     if (given.groups) chakra.groups = beside(given.groups->file(), given.groups->text());
     names_algorithms = given.algorithm.has_value();
-    chakra.algorithms = algorithms_in(given.algorithm, chakra.algorithms);
+    chakra.algorithm = given.algorithm;
+    chakra.algorithms = algorithms_in(given.algorithm);
   } else {
     add_files(value);
   }
@@ -259,7 +259,7 @@ void check_known(const Value& collective) {
 
 }  // namespace
 
-WorkOfJob::Collective WorkOfJob::read_collective_work(const Value& value, const Cluster& cluster) {
+WorkOfJob::Collective WorkOfJob::read_collective_work(const Value& value) {
   Object fields(value);
   check_known(value);
   const auto given = read_record<CollectiveOfJob>(fields);
@@ -271,8 +271,6 @@ WorkOfJob::Collective WorkOfJob::read_collective_work(const Value& value, const 
   collective.field = value.json();
   collective.field.erase("operation");
   collective.field.erase("bytes");
-  if (!collective.field.contains("algorithm"))
-    collective.field["algorithm"] = usual_algorithm(cluster, collective.operation);
   return collective;
 }
 
@@ -324,7 +322,7 @@ ScheduledWork WorkOfJob::of(const Chakra& chakra, const Cluster& part) const {
   question.has_groups = !chakra.groups.empty();
   if (question.has_groups)
     question.groups = read_rank_groups(chakra.groups, static_cast<uint32_t>(chakra.files.size()));
-  question.algorithms = chakra.algorithms;
+  question.algorithms = algorithms_in(chakra.algorithm, usual_algorithms(part));
   question.network = &part.network;
   question.cluster = &part;
   question.pays_folds = true;
@@ -357,9 +355,22 @@ ScheduledWork WorkOfJob::of(const Parallel& parallel, const Cluster& part,
   }
 }
 
+namespace {
+
+// What people run among these workers, where nothing is named; and nothing is paid for a launch, as
+// `sgdsim collective` counts: it is a call alone, and not one of a program's steps.
+Json on_part(Json field, const Cluster& part, Operation operation) {
+  if (!field.contains("algorithm")) field["algorithm"] = usual_algorithm(part, operation);
+  if (field["algorithm"] == "nccl" && !field.contains("launch")) field["launch"] = "0 us";
+  return field;
+}
+
+}  // namespace
+
 ScheduledWork WorkOfJob::of(const Collective& collective, const Cluster& part) const {
   const Value place = where_.child("collective");
-  CollectiveField field = read_collective(Value(collective.field, place.file(), place.path()));
+  const Json asked = on_part(collective.field, part, collective.operation);
+  CollectiveField field = read_collective(Value(asked, place.file(), place.path()));
   field.on_wires = true;
   check_options(field.options, place);
   if (!field.nccl && field.algorithms.empty())

@@ -58,7 +58,8 @@ class WorkOfJob {
   struct Chakra {
     std::vector<std::string> files;
     std::string groups;
-    AlgorithmChoice algorithms;
+    std::optional<Value> algorithm;  // as given
+    AlgorithmChoice algorithms;      // that it names
   };
   struct Parallel {
     Transformer model;
@@ -78,10 +79,10 @@ class WorkOfJob {
 
   WorkOfJob(const Value& where, int times) : where_(where), times_(times) {}
   using Work = std::variant<std::monostate, Goal, Chakra, Parallel, Collective>;
-  static Work read_schedule(const Value& value, const Cluster& cluster);
+  static Work read_schedule(const Value& value);
   static Parallel read_parallel(const Value& value, const std::optional<int64_t>& workers,
                                 const Cluster& cluster);
-  static Collective read_collective_work(const Value& value, const Cluster& cluster);
+  static Collective read_collective_work(const Value& value);
 
   ScheduledWork of(const Goal& goal, const Cluster& part) const;
   ScheduledWork of(const Chakra& chakra, const Cluster& part) const;

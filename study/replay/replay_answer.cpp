@@ -226,7 +226,8 @@ ChakraQuestion chakra_question(const ReplayWords& words, const std::optional<Clu
   question.has_groups = !words.groups.empty();
   if (question.has_groups)
     question.groups = read_rank_groups(words.groups, static_cast<uint32_t>(question.files.size()));
-  if (cluster) question.algorithms = usual_algorithms(*cluster);
+  if (cluster)
+    question.algorithms = usual_algorithms(*cluster, static_cast<int>(question.files.size()));
   for (const std::string& algorithm : words.algorithms)
     question.algorithms.add(algorithm, "--algorithm");
   question.operations_per_s = flops_of(words.flops);
