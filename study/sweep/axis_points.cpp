@@ -26,6 +26,14 @@ Json schema_of_points(const char* kind, const char* answer_of, Json (*schema_of_
   return record_schema(point_fields(kind, {}, {}, answer_of, {}, schema_of_answer));
 }
 
+bool Sweep::keeps(const Choice& choice) const {
+  if (kept.empty()) return true;
+  int64_t place = 0;
+  for (const std::size_t group : watched)
+    place = place * size_of(group) + choice[groups[group].front()];
+  return kept[static_cast<std::size_t>(place)];
+}
+
 AxisPoints::AxisPoints(const std::vector<std::string>& texts, int64_t most) {
   add_axes(axes_, texts);
   for (const Axis& axis : axes_) {

@@ -234,14 +234,6 @@ Choice Sweep::choice_at(int64_t place) const {
   return choice;
 }
 
-bool Sweep::keeps(const Choice& choice) const {
-  if (kept.empty()) return true;
-  int64_t place = 0;
-  for (const std::size_t group : watched)
-    place = place * size_of(group) + choice[groups[group].front()];
-  return kept[static_cast<std::size_t>(place)];
-}
-
 namespace {
 
 // A sweep has a base or axes; whatever else is read as `sgdsim run` reads it.
@@ -262,8 +254,7 @@ std::string first_cluster(const SweepWords& words) {
   return "";
 }
 
-// With its own cluster or that of the words; a trace, for which an axis names clusters, has neither
-// and does not stand without the axis.
+// A trace for which an axis names clusters does not stand without it.
 void read_base(Sweep& sweep, const SweepWords& words) {
   const std::string first = words.cluster.empty() ? first_cluster(words) : "";
   try {
