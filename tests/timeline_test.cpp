@@ -150,3 +150,20 @@ TEST_CASE("timeline: iterations that overlap") {
     for (int i = 6; i <= 7; ++i) CHECK(std::abs(begins[i] - ends[i - 2]) < 1e-3);
   }
 }
+
+// 161 layers twice are 322 passes of a worker and iteration: 6,211 workers have 1,999,942 of them.
+TEST_CASE("timeline: more than anybody can look at is refused before it is simulated") {
+  const auto ran = [](const std::string& workers, const std::string& iterations) {
+    std::vector<std::string> words = {"run",     "resnet50_v100",      "-c",         "10gbe_16",
+                                      "--set",   "cluster.nodes=8000", "--timeline", "/dev/null",
+                                      "--force", "--timeline-workers", workers};
+    if (!iterations.empty()) words.insert(words.end(), {"--timeline-iterations", iterations});
+    return run_sgdsim(words);
+  };
+  const Ran many = ran("0-6211", "");
+  CHECK(many.exit_code == 2);
+  CHECK(many.log.find("--timeline-workers: a timeline of 6212 workers and 1 iteration has more "
+                      "than 2 million passes") != std::string::npos);
+  CHECK(ran("0-3200", "1-2").exit_code == 2);
+  CHECK(ran("0-99", "").exit_code == 0);
+}
