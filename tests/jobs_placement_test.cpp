@@ -209,7 +209,7 @@ TEST_CASE("nccl on wires: every cluster that ships runs at four fidelities by de
       if (is_named) ++played_for_nccl;
     }
   }
-  CHECK(played_for_nccl == 2 * 10);  // nodes of several GPUs and cards, and GB200s in one node
+  CHECK(played_for_nccl == 2 * 9);  // nodes of several GPUs and cards, and GB200s in one node
 }
 
 // Its rings are our ring, its trees our double binary tree, chosen message by message, where nodes

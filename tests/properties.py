@@ -257,6 +257,12 @@ def sum_fault(what, parts, whole_us):
     return None
 
 
+def servers_of(answer):
+    """Of asynchronous workers, each of which is one where nobody says otherwise."""
+    given = answer["inputs"].get("collective")
+    return given["parameter_server"]["servers"] if given else answer["workers"]
+
+
 def run_faults(answer):
     metrics = answer["metrics"]
     synchronization = answer["synchronization"]
@@ -264,7 +270,7 @@ def run_faults(answer):
     # Iterations that overlap end when their packets do, a little earlier or later than the one before.
     varies = random_times or (answer["fidelity"] == "packet" and synchronization != "none")
     # Several servers share the update, which one worker alone does by itself.
-    varies = varies or (synchronization in ("async_ps", "ssp") and answer["inputs"]["collective"]["parameter_server"]["servers"] > 1)
+    varies = varies or (synchronization in ("async_ps", "ssp") and servers_of(answer) > 1)
     if metrics["efficiency"] > 1 + ROUNDING and not varies:
         yield f"efficiency {metrics['efficiency']} of {answer['strategy']}, {synchronization}"
     parts = [metrics[f"{part}_us"] for part in ("forward", "backward", "update", "compression", "comm_exposed")]
