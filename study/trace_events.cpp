@@ -34,6 +34,14 @@ void check_shown(std::size_t count, const std::string& what) {
                              std::to_string(count));
 }
 
+void check_apart(const std::string& timeline, bool is_answer_there, const std::string& instead) {
+  if (timeline != "-" || !is_answer_there) return;
+  throw InputError("--timeline",
+                   "- is standard output, which has the answer; name a file, as "
+                   "--timeline timeline.json" +
+                       (instead.empty() ? "" : ", or " + instead));
+}
+
 TraceEvents::TraceEvents(const std::string& command, const std::string& id) {
   const Json about = {{"version", version_number}, {"config", id}, {"command", command}};
   text_ = timeline_beginning + about.dump().substr(1) + ",\"traceEvents\":[";

@@ -15,6 +15,9 @@ inline constexpr char timeline_beginning[] =
 inline constexpr std::size_t most_slices_shown = 2'000'000;
 // InputError where there are more than a timeline shows. `what`: "operations".
 void check_shown(std::size_t count, const std::string& what);
+// InputError where `--timeline -` would write into an answer that goes to standard output as well.
+// `instead`: what moves the answer away, "add --out FILE"; empty: nothing does.
+void check_apart(const std::string& timeline, bool is_answer_there, const std::string& instead);
 
 class TraceEvents {
  public:

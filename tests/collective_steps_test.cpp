@@ -46,6 +46,17 @@ TEST_CASE("collective: the timeline of a linear pipeline is the paper's drawing"
   }
 }
 
+TEST_CASE("collective: what shows messages says of a formula which option it was") {
+  for (const char* option : {"--gantt", "--timeline=/dev/null"}) {
+    const Ran ran = run_sgdsim(
+        {"collective", "-a", "nccl", "-n", "1 MB", "-c", "dgx_h100_4", "--force", option});
+    CHECK(ran.exit_code == 2);
+    const std::string name = std::string(option).substr(0, std::string(option).find('='));
+    CHECK(ran.log ==
+          "sgdsim: " + name + ": a formula has no messages to show; use --fidelity message\n");
+  }
+}
+
 // Messages that stand for NCCL's choice have options that nobody typed, and its latencies.
 TEST_CASE("collective: the timeline of NCCL's choice is what was simulated") {
   for (const char* operation : {"allreduce", "allgather"})

@@ -68,9 +68,9 @@ TEST_CASE("advise: what no program reaches is no advice") {
 
 // Four micro-batches a step are four times the samples, for which four steps of one are needed.
 TEST_CASE("plan: steps with more samples win by samples, not by steps") {
-  const std::vector<std::string> words = {"plan",     "resnet50_v100",       "-c",
-                                          "10gbe_16", "--method",            "one: strategy=wfbp",
-                                          "--method", "four: accumulation=4"};
+  const std::vector<std::string> words = {
+      "plan",     "resnet50_v100",      "-c",       "10gbe_16",
+      "--method", "one: strategy=wfbp", "--method", "four: accumulation=4"};
   std::vector<std::string> in_json = words;
   in_json.insert(in_json.end(), {"--format", "json"});
   const Json plans = json_of_run(in_json)["plans"];
@@ -81,9 +81,9 @@ TEST_CASE("plan: steps with more samples win by samples, not by steps") {
   CHECK(plans[1]["steps"] == 4);
   CHECK_FALSE(plans[1].contains("is_winner"));
   CHECK(plans[1]["iteration_us"] < plans[0]["iteration_us"]);
-  const double behind = 100 * (4 * plans[1]["iteration_us"].get<double>() /
-                                   plans[0]["iteration_us"].get<double>() -
-                               1);
+  const double behind =
+      100 *
+      (4 * plans[1]["iteration_us"].get<double>() / plans[0]["iteration_us"].get<double>() - 1);
   const Ran printed = run_sgdsim(words);
   CHECK(printed.out.find("four wins.") != std::string::npos);
   CHECK(printed.out.find("one is the next, " + rounded(behind, 3) + " % behind the first.") !=

@@ -100,7 +100,7 @@ TEST_CASE("plot: what is missing of a sweep wins nothing, and is told") {
   const std::vector<std::string> over = {"--x",  "x",      "--y",    "x",
                                          "--by", "method", "--best", "iteration"};
   const auto part = plotted(three, over);
-  CHECK(holds(part.log, "1 of 4 points of the sweep are missing"));
+  CHECK(holds(part.log, "1 of 4 points of the sweep is missing"));
   const auto whole = plotted(three + point(3, 2, "many", 2), over);
   CHECK(!holds(whole.log, "missing"));
   CHECK(holds(whole.out, "many"));
@@ -178,12 +178,12 @@ TEST_CASE("plot: rows without an x are left out, and a text among numbers is nam
   REQUIRE(data.notes.size() == 1);
   CHECK(data.notes[0] == "2 rows have nothing in the column x, and are left out");
   const PlotData mixed = drawn_data("x,y\n1,1\nn/a,2\n3,3\n", request);
-  CHECK(mixed.x_words == Texts{"1.0", "n/a", "3.0"});
+  CHECK(mixed.x_words == Texts{"1", "n/a", "3"});
   REQUIRE(mixed.notes.size() == 1);
   CHECK(holds(mixed.notes[0], "\"n/a\" in the column x is no number"));
   CHECK(drawn_data("x,y\na,1\nb,2\n,3\n", request).notes.empty());
   CHECK(holds(plotted("x,y\n1,1\n,2\n3,3\n", {"--x", "x", "--y", "y", "--out", "-"}).log,
-              "warning: 1 rows have nothing in the column x"));
+              "warning: 1 row has nothing in the column x, and is left out"));
 }
 
 // What a refusal names is typed as it stands there.
@@ -241,6 +241,54 @@ TEST_CASE("plot: conditions name columns with or without the unit, as other opti
   CHECK(kept("kind == a and time < 9 or nodes == 2").exit_code == 0);
 }
 
+// A word that a column has is a value, though another column is called so, and names within words
+// are none.
+TEST_CASE("plot: a word behind a sign is a value where the column has it") {
+  const std::string rows = "kind,n,time_us\nn,1,5\ntime,2,9\nfat-n,3,8\n";
+  const auto kept = [&](const char* condition) {
+    const Ran ran = plotted(rows, {"--x", "n", "--y", "kind", "--cell", "time_us", "--format",
+                                   "json", "--where", condition});
+    REQUIRE_MESSAGE(ran.exit_code == 0, ran.log);
+    Texts kinds;
+    const Json answer = Json::parse(ran.out);
+    for (const Json& row : answer["rows"]) kinds.push_back(row["y"]);
+    return kinds;
+  };
+  CHECK(kept("kind == n") == Texts{"n"});
+  CHECK(kept("kind == time") == Texts{"time"});
+  CHECK(kept("kind != fat-n") == Texts{"n", "time"});
+  CHECK(kept("kind == fat-n or kind == n and n == 1") == Texts{"n", "fat-n"});
+  CHECK(kept("time > 4 * n") == Texts{"n", "time"});  // 5 > 4, 9 > 8, 8 < 12
+}
+
+TEST_CASE("plot: texts have no logarithm") {
+  const auto drawn = [](const char* option) {
+    return plotted("kind,v\na,1\nb,2\n", {"--x", "kind", "--y", "v", "--out", "-", option});
+  };
+  CHECK(drawn("--log-x").exit_code == 2);
+  CHECK(
+      holds(drawn("--log-x").log,
+            "--log-x: the column kind has texts, which stand side by side; leave the option out"));
+  CHECK(drawn("--log-y").exit_code == 0);
+  CHECK(holds(plotted("x,v\n1,0\n2,2\n", {"--x", "x", "--y", "v", "--out", "-", "--log-y"}).log,
+              "--log-y: there is a value of 0, which has no logarithm"));
+}
+
+// As a report takes it: what a sweep leaves that was killed.
+TEST_CASE("plot: a last line that is cut off is left out, which is said") {
+  const std::string whole = R"({"axes": {"n": 1}, "v": 2})";
+  const auto plotted_of = [](const std::string& rows) {
+    return plotted(rows, {"--x", "n", "--y", "v", "--out", "-"});
+  };
+  const Ran cut = plotted_of(whole + "\n" + R"({"axes": {"n": 3}, "v")");
+  CHECK(cut.exit_code == 0);
+  CHECK(holds(cut.log, "warning: line 2 is cut off, and is left out: what wrote it was interr"));
+  CHECK(plotted_of(whole + "\n" + whole).log.find("cut off") == std::string::npos);
+  // A line that something follows is no last one.
+  CHECK(plotted_of(whole + "\n{\"axes\"\n").exit_code == 2);
+  CHECK(plotted_of("{\"axes\"").exit_code == 2);
+}
+
 TEST_CASE("plot: units of what columns are called") {
   const auto label = [](const char* column, double most) {
     return measure_of(column, Amount::Kind::number, most).label();
@@ -272,6 +320,15 @@ TEST_CASE("plot: what is too far apart or too long") {
   const PlotRequest request = {.file = "", .x = "x", .y = "y", .by = "name"};
   const Drawing drawing = figure_of(drawn_data(rows, request), request);
   CHECK(drawing.width < 400);
+  // Titles and labels are whole: 100 W of 0.944 x 10 points are 944 wide, of 9 points 849.6.
+  PlotRequest titled = request;
+  titled.title = std::string(100, 'W');
+  CHECK(figure_of(drawn_data(rows, titled), titled).width > 944);
+  titled.title.clear();
+  titled.y_label = std::string(100, 'W');
+  const Drawing labelled = figure_of(drawn_data(rows, titled), titled);
+  CHECK(labelled.height > 849.6);
+  CHECK(labelled.width < 400);
   CHECK(shortened("abcdef", 100, 10) == "abcdef");
   // Of 10 points an ellipsis takes 10 and each W 9.44.
   CHECK(shortened("WWWWWWWW", 50, 10) == "WW\xe2\x80\xa6WW");

@@ -1,8 +1,11 @@
 // Who wins a sweep: what is as good as the best, as far as measurements could tell; never a bound.
+#include "app/plot/winners.h"
+
 #include <cmath>
 #include <doctest/doctest.h>
 #include <limits>
 #include <map>
+#include <sstream>
 
 #include "app/schema_check.h"
 #include "sim/core/json.h"
@@ -84,12 +87,46 @@ TEST_CASE("sweep: winners are as good as the error lets tell, in tables, JSON an
   const Ran table = with({minimize, "--picture", picture.name(), "--force"});
   CHECK(table.out.find(std::to_string(shared) + (shared == 1 ? " group has" : " groups have") +
                        " several winners") != std::string::npos);
-  CHECK(read_text(picture.name()).find("+n: n others are as good (within 12.1 %") !=
-        std::string::npos);
+  CHECK(
+      read_text(picture.name())
+          .find("iteration time: the least of each cell; full colour where the next is 5 % behind; "
+                "+n: n others are as good (within 12.1 %") != std::string::npos);
   // Of other figures no errors were measured: only equal ones are as good.
   const Json exposed =
       Json::parse(with({"--minimize", "metrics.comm_exposed_us", "--format", "json"}).out);
   CHECK(!exposed.contains("error_percent"));
+}
+
+std::string map_of(const std::string& rows, int columns) {
+  const Temporary file(Temporary::Kind::file, rows);
+  std::ostringstream out;
+  print_winners(out, {.file = file.name(), .x = "n", .y = "s", .by = "m"}, "t",
+                {.columns = columns, .colour = false});
+  return out.str();
+}
+
+// Of 30 columns 3 are the margin's and 13 each of two values; 9 beside " +1" and a blank.
+TEST_CASE("plot: names that are cut are told apart, and ties are never left out") {
+  const std::string alike =
+      "n,s,m,t\n1,1,ring density 0.1,4\n1,1,ring density 0.01,4\n"
+      "2,1,ring density 0.1,4\n2,1,ring density 0.01,3\n";
+  CHECK(map_of(alike, 30) ==
+        "The least t of each place\n\n   n\n   1            2            \n"
+        "1  A +1         B            \n\nA: ring density 0.1, \nB: ring density 0.01 \n"
+        "+n: n others are as good\n");
+  CHECK(map_of(alike, 100).find("ring density 0.01") != std::string::npos);
+  const std::string apart =
+      "n,s,m,t\n1,1,tree of halves,4\n1,1,ring,4\n2,1,tree of halves,4\n2,1,ring,3\n";
+  const std::string narrow = map_of(apart, 13);  // 5 columns each, 4 of them for text
+  CHECK(narrow.find("1  t +1 ring \n") != std::string::npos);
+  CHECK(narrow.find("\ntree of halves, ") != std::string::npos);
+}
+
+TEST_CASE("plot: titles have words of people") {
+  CHECK(words_of_column("metrics.iteration_us") == "iteration time");
+  CHECK(words_of_column("metrics.iteration_us.mean") == "iteration time");
+  CHECK(words_of_column("metrics.iteration_us.p95") == "iteration time (p95)");
+  CHECK(words_of_column("throughput_samples_per_s") == "throughput");
 }
 
 // Where it is not the strategy that is chosen, a bound is a base as any other.

@@ -25,7 +25,8 @@ void add(const LoggedMessage& one, std::vector<RankSlice>& slices) {
 
 }  // namespace
 
-RankSlices steps_of(const CollectiveArguments& arguments, const CollectivePoint& point) {
+RankSlices steps_of(const CollectiveArguments& arguments, const CollectivePoint& point,
+                    const char* option) {
   const std::string& algorithm = point.answer->algorithm;
   CollectiveArguments as_answered = arguments;
   if (point.stands_for_nccl) as_answered.options = point.stands_for_nccl->options;
@@ -33,7 +34,7 @@ RankSlices steps_of(const CollectiveArguments& arguments, const CollectivePoint&
       question_of(arguments_for(as_answered, algorithm), algorithm, point.sizes);
   if (point.stands_for_nccl) question.latency = point.stands_for_nccl->latency;
   if (point.nccl || question.fidelity == Fidelity::closed_form)
-    throw InputError("--timeline", "a formula has no messages to show; use --fidelity message");
+    throw InputError(option, "a formula has no messages to show; use --fidelity message");
   MessageLog log;
   question.log = &log;
   question.most_logged = most_slices_shown / 2;

@@ -6,7 +6,9 @@
 
 namespace sgdsim {
 
-// `point`: the answer, whose algorithm is played. InputError where it is a formula.
-RankSlices steps_of(const CollectiveArguments& arguments, const CollectivePoint& point);
+// `point`: the answer, whose algorithm is played. InputError, naming `option`, where it is a
+// formula.
+RankSlices steps_of(const CollectiveArguments& arguments, const CollectivePoint& point,
+                    const char* option);
 
 }  // namespace sgdsim

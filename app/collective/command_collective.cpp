@@ -50,10 +50,12 @@ std::string text_of(const CollectiveCommand& arguments, const CollectivePoint& p
 void answer_one(const CollectiveCommand& arguments, Streams streams, OutputGuard& guard) {
   if (arguments.gantt && arguments.format != "table")
     throw InputError("--gantt", "is for people; it does not go with --format " + arguments.format);
+  check_apart(arguments.timeline, arguments.out == "-", "add --out FILE");
   guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});
   const CollectivePoint point = single_point(arguments.words);
   std::optional<RankSlices> steps;
-  if (arguments.gantt || !arguments.timeline.empty()) steps = steps_of(arguments.words, point);
+  if (arguments.gantt || !arguments.timeline.empty())
+    steps = steps_of(arguments.words, point, arguments.gantt ? "--gantt" : "--timeline");
   print_warnings(streams.log, {point});
   std::string text = text_of(arguments, point);
   if (arguments.gantt) text += '\n' + rank_gantt(*steps, standard_output());

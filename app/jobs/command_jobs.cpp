@@ -20,6 +20,7 @@ struct JobsCommand {
 };
 
 void answer(JobsCommand& arguments, Streams streams) {
+  check_apart(arguments.timeline, true, "");
   JobsWords& words = arguments.words;
   OutputGuard guard({words.file, words.wires.traffic}, arguments.force);
   guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});

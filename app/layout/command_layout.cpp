@@ -69,6 +69,7 @@ void print_one(const LayoutCommand& arguments, Streams streams, Stopper& stopper
 
 int answer(const LayoutCommand& arguments, Streams streams) {
   check_pictures(arguments);
+  check_apart(arguments.timeline, true, "");
   OutputGuard guard({arguments.words.cluster}, arguments.force);
   guard.claim("--timeline", arguments.timeline, {.schema = {}, .beginning = timeline_beginning});
   Interrupt interrupt;

@@ -106,8 +106,34 @@ const char* pass_name(Pass pass) {
   return "";
 }
 
-std::string pipeline_timeline(const Layout& layout, const std::vector<PassSlice>& slices) {
+namespace {
+
+// What replicas do together, and the optimizer, is recorded once: here it is of each of them.
+std::vector<PassSlice> of_each_replica(std::vector<PassSlice> slices, int64_t replicas) {
+  const std::size_t recorded = slices.size();
+  for (std::size_t i = 0; i < recorded; ++i) {
+    PassSlice slice = slices[i];
+    if (slice.kind == PassSlice::Kind::pass || slice.kind == PassSlice::Kind::send) continue;
+    for (slice.replica = 1; slice.replica < replicas; ++slice.replica) slices.push_back(slice);
+  }
+  return slices;
+}
+
+int64_t replicas_in(const std::vector<PassSlice>& slices) {
+  int64_t replicas = 1;
+  for (const PassSlice& slice : slices) replicas = std::max(replicas, slice.replica + 1);
+  return replicas;
+}
+
+}  // namespace
+
+std::string pipeline_timeline(const Layout& layout, const std::vector<PassSlice>& recorded) {
   TraceEvents events("layout", to_text(layout));
+  const int64_t replicas = replicas_in(recorded);
+  const std::vector<PassSlice> slices = of_each_replica(recorded, replicas);
+  // Of replicas that are alike one is played, so that their numbers are those of kinds.
+  const bool are_kinds = replicas > 1 && replicas < layout.replicas;
+  const std::string kinds_of = are_kinds ? " of " + std::to_string(replicas) + " unlike ones" : "";
   const auto process_of = [&](const PassSlice& slice) {
     return static_cast<int>(slice.replica * layout.pipeline + slice.rank);
   };
@@ -117,7 +143,8 @@ std::string pipeline_timeline(const Layout& layout, const std::vector<PassSlice>
   for (const auto& [process, thread] : tracks) {
     if (process != named)
       events.name_process(process, "rank " + std::to_string(process % layout.pipeline) +
-                                       ", replica " + std::to_string(process / layout.pipeline));
+                                       ", replica " + std::to_string(process / layout.pipeline) +
+                                       kinds_of);
     named = process;
     events.name_thread({process, thread}, name_of(thread));
   }

@@ -53,11 +53,17 @@ void refuse_figure_words(const PlotArguments& arguments) {
 
 void say(const LeftOut& left_out, Streams streams) {
   if (left_out.without_result > 0)
-    streams.log << "sgdsim: warning: " << left_out.without_result
-                << " rows have no result, and are left out\n";
+    streams.log << "sgdsim: warning: "
+                << (left_out.without_result == 1 ? "1 row has no result, and is left out\n"
+                                                 : std::to_string(left_out.without_result) +
+                                                       " rows have no result, and are left out\n");
   if (left_out.missing > 0)
     streams.log << "sgdsim: warning: " << left_out.missing << " of " << left_out.of
-                << " points of the sweep are missing: a shard, or a sweep that has not ended\n";
+                << " points of the sweep " << (left_out.missing == 1 ? "is" : "are")
+                << " missing: a shard, or a sweep that has not ended\n";
+  if (left_out.torn_line > 0)
+    streams.log << "sgdsim: warning: line " << left_out.torn_line
+                << " is cut off, and is left out: what wrote it was interrupted\n";
 }
 
 void print_map(const PlotArguments& arguments, Streams streams) {

@@ -18,6 +18,7 @@ constexpr double edge = 8;
 constexpr char ink[] = "#222222";
 constexpr char grid_ink[] = "#e2e2e2";
 constexpr std::size_t most_columns = 3;
+constexpr double bold_wider = 1.1;   // than the letters whose widths are known
 constexpr double widest_name = 300;  // of a curve
 constexpr double widest_word = 120;  // along an axis
 
@@ -76,16 +77,7 @@ class Figure {
       add_panel(data_.panels[i]);
     }
     const double bottom = top + down * static_cast<double>(rows);
-    const double middle = (left + drawing_.width - 14) / 2;
-    add_words({middle, bottom + line_of_text}, label(request_.x_label, data_.x),
-              DrawnText::Anchor::middle);
-    drawing_.shapes.emplace_back(DrawnText{{edge + text_size, (top + bottom) / 2},
-                                           label(request_.y_label, data_.y),
-                                           text_size + 1,
-                                           DrawnText::Anchor::middle,
-                                           false,
-                                           true});
-    drawing_.height = bottom + line_of_text + edge;
+    add_labels(left, top, bottom);
     return std::move(drawing_);
   }
 
@@ -96,6 +88,22 @@ class Figure {
       for (const PlotCurve& curve : panel.curves)
         for (const CurveSpot& spot : curve.spots) values.push_back(spot.*member);
     return values;
+  }
+
+  // Below and beside the panels. The paper grows with words that are longer than what they tell of.
+  void add_labels(double left, double top, double bottom) {
+    const std::string below = label(request_.x_label, data_.x);
+    const std::string beside = label(request_.y_label, data_.y);
+    const double half_below = width_of(below, text_size) / 2;
+    const double half_beside = width_of(beside, text_size + 1) / 2;
+    const double middle = std::max((left + drawing_.width - 14) / 2, edge + half_below);
+    const double height = std::max((top + bottom) / 2, edge + half_beside);
+    add_words({middle, bottom + line_of_text}, below, DrawnText::Anchor::middle);
+    drawing_.shapes.emplace_back(DrawnText{
+        {edge + text_size, height}, beside, text_size + 1, DrawnText::Anchor::middle, false, true});
+    const double title = bold_wider * width_of(request_.title, title_size);
+    drawing_.width = std::max({drawing_.width, middle + half_below + edge, title + 2 * edge});
+    drawing_.height = std::max(bottom + line_of_text, height + half_beside) + edge;
   }
 
   static std::string label(const std::string& given, const Measure& measure) {

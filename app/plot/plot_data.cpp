@@ -90,12 +90,13 @@ void leave_out_without_x(PlotTable& table, PlotData& data) {
                          "it out with --where");
   if (numbers == 0 || texts > 0 || empty == 0) return;
   std::erase_if(table.rows, [&](const PlotRow& row) { return x_in(row, table).is_null(); });
-  data.notes.push_back(std::to_string(empty) + " rows have nothing in the column " + table.x +
-                       ", and are left out");
+  data.notes.push_back((empty == 1 ? "1 row has" : std::to_string(empty) + " rows have") +
+                       " nothing in the column " + table.x +
+                       (empty == 1 ? ", and is left out" : ", and are left out"));
 }
 
 // x as numbers in their unit, or texts at whole numbers.
-std::vector<double> x_of(const PlotTable& table, PlotData& data) {
+std::vector<double> x_of(const PlotTable& table, Spacing spacing, PlotData& data) {
   const auto value = [&](const PlotRow& row) { return x_in(row, table); };
   Column column = column_over(table.rows, value);
   if (column.are_amounts) {
@@ -103,6 +104,10 @@ std::vector<double> x_of(const PlotTable& table, PlotData& data) {
     for (double& number : column.numbers) number *= data.x.factor;
     return column.numbers;
   }
+  if (spacing == Spacing::logarithmic)
+    throw InputError("--log-x", "the column " + table.x +
+                                    " has texts, which stand side by side; leave the option out, "
+                                    "or keep rows with numbers, with --where");
   data.x = measure_of(table.x, Amount::Kind::number, 0);
   data.x.unit.clear();
   std::vector<double> places;
@@ -152,7 +157,7 @@ PlotData plot_data(const PlotRequest& request) {
   const std::vector<std::string> by = curve_axes(request, table);
   const std::string panel = panel_axis(request, table, by);
   data.left_out = table.left_out;
-  const std::vector<double> xs = x_of(table, data);
+  const std::vector<double> xs = x_of(table, request.x_spacing, data);
   const std::vector<double> ys = y_of(table, data);
   std::vector<std::string> panels;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {

@@ -93,7 +93,9 @@ Json value_of(const std::string& cell) {
   const auto [stopped, problem] = read_decimal(cell.data(), end, number);
   if (cell.empty()) return {};
   if (problem != std::errc() || stopped != end || std::isinf(number)) return cell;
-  return std::isnan(number) ? Json() : Json(number);
+  if (std::isnan(number)) return {};
+  const bool is_whole = std::abs(number) <= 0x1p53 && number == std::floor(number);
+  return is_whole ? Json(static_cast<int64_t>(number)) : Json(number);
 }
 
 void read_csv(const std::string& text, const std::string& file,
@@ -143,19 +145,21 @@ void use_document(const Json& json, const std::string& file,
   for (const Json& row : *list) use(row);
 }
 
-void read_lines(const std::string& text, const std::string& file,
-                const std::function<void(const Json&)>& use) {
+// Returns the number of a last line that is cut off, as a report takes it; 0: none.
+int64_t read_lines(const std::string& text, const std::string& file,
+                   const std::function<void(const Json&)>& use) {
   std::istringstream stream(text);
   int64_t number = 0;
   for (std::string line; std::getline(stream, line);) {
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const std::string where = file + ":" + std::to_string(number);
-    check_text(line, where);
+    if (!check_text(line, where) && stream.eof() && number > 1) return number;
     const Json row = Json::parse(line, nullptr, false);
     if (!row.is_object()) throw InputError(where, expected_rows);
     use(row);
   }
+  return 0;
 }
 
 // ---- columns
@@ -237,7 +241,7 @@ Json with_first(const Json& row) {
 
 }  // namespace
 
-void read_plot_rows(const std::string& file, const std::function<void(const Json& row)>& take) {
+int64_t read_plot_rows(const std::string& file, const std::function<void(const Json& row)>& take) {
   const auto use = [&](const Json& row) {
     if (row.contains("answer") && row["answer"].is_object())
       take(with_first(row));
@@ -246,7 +250,7 @@ void read_plot_rows(const std::string& file, const std::function<void(const Json
   };
   if (holds_database(file)) {
     read_filled_database(file, [&](Json&& line) { use(line); });
-    return;
+    return 0;
   }
   const std::string text = read_log(file);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -255,17 +259,17 @@ void read_plot_rows(const std::string& file, const std::function<void(const Json
     const std::string table = plain_table(text, file);
     check_text(table, file);
     read_csv(table, file, use);
-    return;
+    return 0;
   }
   const std::string line = text.substr(first, text.find('\n', first) - first);
   const Json begins = Json::parse(line, nullptr, false);
   const bool is_alone = text.find_first_not_of(" \t\r\n", first + line.size()) == std::string::npos;
-  if (!begins.is_discarded() && !is_alone)
-    read_lines(text, file, use);
-  else if (begins.is_object() && begins.contains("axes"))
+  if (!begins.is_discarded() && !is_alone) return read_lines(text, file, use);
+  if (begins.is_object() && begins.contains("axes"))
     use(begins);  // a file of one point
   else
     use_document(Document::parse(text, file).root().json(), file, use);
+  return 0;
 }
 
 void add_columns(Json& all, const Json& row) {

@@ -12,8 +12,9 @@ namespace sgdsim {
 
 // Calls `use` for every row, in order, each an object; of CSV the fields of a row by their titles.
 // InputError if the file is none of these.
-// Of a point whose answer is a list, as of layouts, the row has the first of it.
-void read_plot_rows(const std::string& file, const std::function<void(const Json& row)>& take);
+// Of a point whose answer is a list, as of layouts, the row has the first of it. Returns the number
+// of a last line that is cut off, which a killed process leaves; 0: none.
+int64_t read_plot_rows(const std::string& file, const std::function<void(const Json& row)>& take);
 
 // Adds the columns of a row to those of the rows before, with a value of each if there is one.
 void add_columns(Json& all, const Json& row);

@@ -61,37 +61,65 @@ std::vector<Json> values_of(const std::vector<PlotRow>& rows, const std::string&
 
 // ---- conditions, by the grammar of sweeps
 
-// A word of a condition that means an axis is that one: "nodes" is cluster.nodes.
-std::string with_whole_names(const std::string& condition, const Json& axes) {
-  std::string text, word;
-  const Json row = {{"axes", axes}};
-  const auto flush = [&] {
-    const std::vector<std::string> names = axes_in(axes);
-    const bool is_one = std::any_of(names.begin(), names.end(), [&](const std::string& axis) {
-      return !word.empty() && means(word, axis);
-    });
-    text += is_one ? column_named(word, row, "--where") : word;
-    word.clear();
-  };
-  for (std::size_t at = 0; at < condition.size(); ++at) {
-    const char letter = condition[at];
-    if (letter == '"') {
-      flush();
-      const std::size_t end = end_of_quote(condition, at);
-      text += condition.substr(at, end - at);
-      at = end - 1;
-      continue;
-    }
-    if (std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' || letter == '.') {
-      word += letter;
-      continue;
-    }
-    flush();
-    text += letter;
-  }
-  flush();
-  return text;
+// What separates the parts of a condition, if it stands here.
+std::string_view separator_at(std::string_view text) {
+  for (const std::string_view one : {" or ", " and ", "==", "!=", "<=", ">=", "<", ">", "*"})
+    if (text.starts_with(one)) return one;
+  return {};
 }
+
+// A part of a condition that means an axis is that one: "nodes" is cluster.nodes. But behind a sign
+// a word that the column before it has as a value is that value: "kind == nodes".
+class WholeNames {
+ public:
+  explicit WholeNames(const std::vector<PlotRow>& rows, const Json& axes)
+      : rows_(rows), names_(axes_in(axes)), row_{{"axes", axes}} {}
+
+  std::string of(const std::string& condition) {
+    std::string text, part;
+    left_.clear();
+    for (std::size_t at = 0; at < condition.size();) {
+      const std::string_view rest = std::string_view(condition).substr(at);
+      const std::string_view sign = separator_at(rest);
+      if (sign.empty()) {
+        const std::size_t size = rest.front() == '"' ? end_of_quote(condition, at) - at : 1;
+        part += rest.substr(0, size);
+        at += size;
+        continue;
+      }
+      text += named(std::exchange(part, ""), sign) + std::string(sign);
+      at += sign.size();
+    }
+    return text + named(part, " and ");
+  }
+
+ private:
+  // `sign`: what stands behind the part.
+  std::string named(const std::string& part, std::string_view sign) {
+    const std::size_t first = part.find_first_not_of(' ');
+    if (first == std::string::npos) return part;
+    const std::size_t last = part.find_last_not_of(' ');
+    const std::string word = part.substr(first, last + 1 - first);
+    const bool is_one = std::any_of(names_.begin(), names_.end(),
+                                    [&](const std::string& axis) { return means(word, axis); });
+    const std::string whole = !is_one                 ? word
+                              : is_value(left_, word) ? Json(word).dump()
+                                                      : column_named(word, row_, "--where");
+    if (sign != "*") left_ = sign.front() == ' ' ? "" : whole;
+    return part.substr(0, first) + whole + part.substr(last + 1);
+  }
+
+  bool is_value(const std::string& axis, const std::string& word) const {
+    return !axis.empty() && std::any_of(rows_.begin(), rows_.end(), [&](const PlotRow& row) {
+      return name_of_value(row.axes.value(axis, Json())) == Json(word);
+    });
+  }
+
+  const std::vector<PlotRow>& rows_;
+  std::vector<std::string> names_;
+  Json row_;
+  std::string left_;  // of the sign: what the part behind it is compared with
+};
 
 // As a condition reads it: in quotes where it would be taken for something else.
 std::string literal_text(const Json& value) {
@@ -180,7 +208,8 @@ void keep_where(PlotTable& table, const std::vector<std::string>& conditions) {
       number_of.back().emplace(values[i].dump(), static_cast<int64_t>(i));
   }
   Json texts = Json::array();
-  for (const std::string& one : conditions) texts.push_back(with_whole_names(one, all));
+  WholeNames whole(table.rows, all);
+  for (const std::string& one : conditions) texts.push_back(whole.of(one));
   const Where where(Value(texts, "--where", ""), axes, Json::object());
   std::erase_if(table.rows, [&](const PlotRow& row) {
     Choice choice;
@@ -288,8 +317,9 @@ class TableReader {
 
 PlotTable read_plot_table(const PlotRequest& request) {
   TableReader reader(request);
-  read_plot_rows(request.file, [&](const Json& row) { reader.add(row); });
+  const int64_t torn = read_plot_rows(request.file, [&](const Json& row) { reader.add(row); });
   PlotTable table = reader.finish();
+  table.left_out.torn_line = torn;
   keep_where(table, request.where);
   return table;
 }

@@ -40,6 +40,7 @@ struct LeftOut {
   int64_t without_result = 0;  // rows
   int64_t missing = 0;         // points of a sweep that are not in the file,
   int64_t of = 0;              // and how many it has
+  int64_t torn_line = 0;       // the last one, which is cut off; 0: none
 };
 
 struct PlotTable {

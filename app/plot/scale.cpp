@@ -110,6 +110,13 @@ Measure measure_of(const std::string& column, Amount::Kind kind, double largest)
   return measure;
 }
 
+std::string words_of_column(const std::string& column) {
+  const std::string words = measure_of(column, Amount::Kind::number, 1).words;
+  const std::string last = column.substr(column.rfind('.') + 1);
+  const bool is_plain = last == "mean" || last == field_of_column(column);
+  return is_plain ? words : words + " (" + last + ")";
+}
+
 Scale::Scale(std::vector<double> values, Spacing spacing, bool has_marks_at_values, bool has_zero,
              double length, const std::string& axis) {
   std::sort(values.begin(), values.end());

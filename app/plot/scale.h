@@ -19,6 +19,9 @@ struct Measure {
 // By the kind of its quantities or the ending of its name (iteration_us), and the largest value.
 Measure measure_of(const std::string& column, Amount::Kind kind, double largest);
 
+// For people, without a unit: "iteration time", "iteration time (p95)".
+std::string words_of_column(const std::string& column);
+
 enum class Spacing : unsigned char { by_range, linear, logarithmic };
 
 class Scale {

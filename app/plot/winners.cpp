@@ -148,8 +148,9 @@ class Map {
     const auto columns = static_cast<std::size_t>(terminal.columns);
     const std::size_t room = columns > margin_ ? columns - margin_ : 0;
     const std::size_t whole = std::max(widest(winners.names) + 4, widest(winners.columns) + 1);
-    width_ = std::clamp<std::size_t>(room / winners.columns.size(), 4, whole);
+    width_ = std::clamp<std::size_t>(room / winners.columns.size(), 5, whole);
     has_numbers_ = widest(winners.columns) >= width_;
+    set_keys();
   }
 
   void print(std::ostream& out, const std::string& across) const {
@@ -162,7 +163,7 @@ class Map {
       for (const Cell& cell : winners_.cells[r]) out << text_of(cell);
       out << '\n';
     }
-    if (width_ < widest(winners_.names) + 1 || terminal_.colour) print_names(out);
+    if (cuts_names_ || terminal_.colour) print_names(out);
     if (!has_numbers_) return;
     out << '\n';
     for (std::size_t c = 0; c < winners_.columns.size(); ++c)
@@ -170,33 +171,65 @@ class Map {
   }
 
  private:
-  std::string colour_of(const std::string& name) const {
+  static std::string ties_of(const Cell& cell) {
+    return cell.ties > 0 ? " +" + std::to_string(cell.ties) : "";
+  }
+  // For the name of a cell's winner, beside its ties.
+  std::size_t room_beside(const std::string& ties) const {
+    return width_ - 1 - std::min(width_ - 2, ties.size());
+  }
+
+  // What cells show of each name: a letter for each where beginnings are all that fits and two of
+  // them are alike.
+  void set_keys() {
+    std::size_t least = width_ - 1;
+    for (const auto& row : winners_.cells)
+      for (const Cell& cell : row) least = std::min(least, room_beside(ties_of(cell)));
+    std::set<std::string> beginnings;
+    for (const std::string& name : winners_.names) beginnings.insert(fitted(name, least));
+    cuts_names_ = least < widest(winners_.names);
+    has_letters_ = beginnings.size() < winners_.names.size();
+  }
+  std::size_t number_of(const std::string& name) const {
     const auto at = std::find(winners_.names.begin(), winners_.names.end(), name);
-    return look_at(places_[static_cast<std::size_t>(at - winners_.names.begin())]).colour;
+    return static_cast<std::size_t>(at - winners_.names.begin());
+  }
+  std::string key_of(const std::string& name) const {
+    if (!has_letters_) return name;
+    const std::size_t i = number_of(name);
+    return static_cast<char>('A' + i % 26) + (i < 26 ? "" : std::to_string(i / 26));
+  }
+  std::string colour_of(const std::string& name) const {
+    return look_at(places_[number_of(name)]).colour;
   }
 
   std::string text_of(const Cell& cell) const {
     if (cell.winner.empty()) return fitted("-", width_);
-    const std::string ties = cell.ties > 0 ? " +" + std::to_string(cell.ties) : "";
+    const std::string ties = ties_of(cell);
+    const std::string key = key_of(cell.winner);
     const std::size_t room = width_ - 1;
-    const std::size_t name = ties.size() < room ? room - ties.size() : room;
-    const std::string text = cell.winner.size() < name || name == room
-                                 ? fitted(cell.winner + (name < room ? ties : ""), room)
-                                 : fitted(cell.winner, name) + ties;
+    const std::string text = key.size() + ties.size() <= room
+                                 ? fitted(key + ties, room)
+                                 : fitted(fitted(key, room_beside(ties)) + ties, room);
     return (terminal_.colour ? on_colour(text, colour_of(cell.winner)) : text) + " ";
   }
 
   void print_names(std::ostream& out) const {
     out << '\n';
     std::size_t used = 0;
-    for (const std::string& name : winners_.names) {
-      const bool is_last = name == winners_.names.back();
+    if (!has_letters_ && cuts_names_) {
+      out << "in full: ";
+      used = 9;
+    }
+    for (const std::string& one : winners_.names) {
+      const std::string name = has_letters_ ? key_of(one) + ": " + one : one;
+      const bool is_last = one == winners_.names.back();
       used += name.size() + 3;
       if (used > static_cast<std::size_t>(terminal_.columns)) {
         out << '\n';
         used = name.size() + 3;
       }
-      out << (terminal_.colour ? on_colour(" " + name + " ", colour_of(name)) : name)
+      out << (terminal_.colour ? on_colour(" " + name + " ", colour_of(one)) : name)
           << (terminal_.colour || is_last ? " " : ", ");
     }
     out << '\n';
@@ -208,6 +241,8 @@ class Map {
   std::size_t margin_ = 0;
   std::size_t width_ = 0;
   bool has_numbers_ = false;  // in place of headings that are too wide
+  bool cuts_names_ = false;
+  bool has_letters_ = false;  // in place of names
 };
 
 }  // namespace
@@ -215,7 +250,8 @@ class Map {
 LeftOut print_winners(std::ostream& out, const PlotRequest& request, const std::string& best,
                       const Terminal& terminal) {
   const Winners winners = winners_of(request, best);
-  out << "The " << best_word(winners.by) << ' ' << printable(winners.by) << " of each place\n\n";
+  out << "The " << best_word(winners.by) << ' ' << printable(words_of_column(winners.by))
+      << " of each place\n\n";
   Map(winners, terminal).print(out, request.x);
   const bool has_ties =
       std::any_of(winners.cells.begin(), winners.cells.end(), [](const auto& row) {

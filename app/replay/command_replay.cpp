@@ -26,6 +26,7 @@ void replay(const ReplayCommand& arguments, Streams streams, int& exit_code) {
   const ReplayWords& words = arguments.words;
   if (arguments.gantt && arguments.format != "table")
     throw InputError("--gantt", "is for people; it does not go with --format json");
+  check_apart(arguments.timeline, true, "");
   std::vector<std::string> inputs = words.files;
   inputs.insert(inputs.end(), {words.cluster, words.groups, words.traffic});
   OutputGuard guard(inputs, arguments.force);

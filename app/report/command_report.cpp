@@ -34,7 +34,10 @@ void make_report(ReportArguments& arguments, Streams streams) {
       .claim("--out", arguments.out,
              {.schema = {}, .beginning = std::string("<!DOCTYPE html>\n") + picture_beginning});
   arguments.request.command = command_of_report(arguments);
-  write_text(report_page(arguments.request), arguments.out, streams.out);
+  std::vector<std::string> notes;
+  write_text(report_page(arguments.request, &notes), arguments.out, streams.out);
+  for (const std::string& note : notes)
+    streams.log << "sgdsim: warning: " << printable(note) << '\n';
 }
 
 }  // namespace

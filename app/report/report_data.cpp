@@ -202,7 +202,7 @@ const std::vector<std::vector<std::string>>& columns_to_leave_out() {
 
 }  // namespace
 
-std::string report_page(const ReportRequest& request) {
+std::string report_page(const ReportRequest& request, std::vector<std::string>* notes) {
   const SchemaShelf shelf = embedded_shelf();
   PointTables points;
   std::vector<AnswerFile> answers;
@@ -219,6 +219,7 @@ std::string report_page(const ReportRequest& request) {
   const Gathered results = results_in(answers);
   const std::vector<ReportTable> tables = tables_of(request, points, answers, results);
   Json data = data_besides_tables(request, answers, results);
+  if (notes != nullptr) *notes = data["notes"].get<std::vector<std::string>>();
   const std::string page(embedded_pages().front().text);
   const std::size_t mark = page.find(data_mark);
   std::vector<std::string> left_out;

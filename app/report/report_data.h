@@ -15,7 +15,7 @@ struct ReportRequest {
 };
 
 // The whole page: the template with the data in it, at most 14.5 MB if that can be: figures that
-// are missed least are left out then.
-std::string report_page(const ReportRequest& request);
+// are missed least are left out then. `notes`: what the page says of the files, for who writes it.
+std::string report_page(const ReportRequest& request, std::vector<std::string>* notes = nullptr);
 
 }  // namespace sgdsim

@@ -58,6 +58,9 @@ void say_what_is_assumed(const Experiment& experiment, Streams streams) {
 void run(const RunArguments& arguments, Streams streams) {
   if (arguments.gantt && arguments.format != "table")
     throw InputError("--gantt", "is for people; it does not go with --format " + arguments.format);
+  const bool has_table = arguments.format != "json";
+  check_apart(arguments.timeline, has_table || arguments.out.empty() || arguments.out == "-",
+              "add --format json --out FILE");
   const RunQuestion question = run_question(arguments.words);
   check_outputs(arguments, question.resolved.inputs, "sgdsim/result/1");
   Interrupt interrupt;

@@ -68,8 +68,8 @@ std::string gantt_text(const Timeline& timeline, const Terminal& terminal) {
   int worker = -1;
   return "one column is " + short_duration(picture.column_ps() / 1e6, 4) +
          "; F forward, B backward, C compression, U update,\n"
-         "P broadcast; digits: last digit of the message number, ~ several messages,\n"
-         "- waiting for others; small letters fill less than half of a column\n\n" +
+         "P broadcast, - waiting for others; digits: last digit of the message number, ~ several\n"
+         "messages, or one in less than half of a column, as small letters are\n\n" +
          picture.text([&](LanePicture::Place place) {
            std::string name = place.first != worker ? "worker " + std::to_string(place.first) : "";
            worker = place.first;

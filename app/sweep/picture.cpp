@@ -6,7 +6,9 @@
 #include <filesystem>
 
 #include "app/plot/drawing.h"
+#include "app/plot/helvetica.h"
 #include "app/plot/looks.h"
+#include "app/plot/scale.h"
 #include "sim/core/error.h"
 #include "study/advise/apart.h"
 #include "study/sweep/best.h"
@@ -92,10 +94,11 @@ struct Picture {
     const std::string colour = colour_of(winner);
     const std::string words = "text-anchor=\"middle\" fill=\"" +
                               std::string(is_dark(colour, strength) ? "#ffffff" : "#000000");
+    const std::string tied = ties > 0 ? " +" + std::to_string(ties) : "";
+    const double room = cell_width - 6 - 1.1 * width_of(tied, 13);
     cells += box(x, y, cell_width - 2, cell_height - 2,
                  "fill=\"" + colour + "\" fill-opacity=\"" + rounded(strength, 3) + "\"") +
-             text_at(x + cell_width / 2 - 1, y + 19,
-                     ties > 0 ? winner + " +" + std::to_string(ties) : winner,
+             text_at(x + cell_width / 2 - 1, y + 19, shortened(winner, room / 1.1, 13) + tied,
                      words + "\" font-weight=\"bold\"") +
              text_at(x + cell_width / 2 - 1, y + 36, value_text(objective, value), words + "\"");
   }
@@ -105,6 +108,19 @@ struct Picture {
     return look_at(places_of(winners)[at]).colour;
   }
 };
+
+std::string below_cells(const std::string& objective, bool has_ties, const Json& best) {
+  return words_of_column(objective) + ": the " + best_word(objective) +
+         " of each cell; full colour where the next is 5 % behind" +
+         (has_ties ? "; +n: n others are as good" +
+                         as_good_within(best.value("error_percent", 0.0) / 100)
+                   : "");
+}
+
+// What a line needs in whole points; bold letters are a tenth wider.
+int room_of(const std::string& text, int size) {
+  return static_cast<int>(1.1 * width_of(text, size)) + 24;
+}
 
 }  // namespace
 
@@ -133,7 +149,10 @@ std::string winners_svg(const Json& best, const std::string& title) {
     if (group.contains("best")) place_of(picture.winners, winner_of(group));
   for (const Json& group : groups) picture.add(group, objective);
   if (picture.rows.empty()) picture.rows.emplace_back("");
-  const int width = table_left + cell_width * static_cast<int>(picture.columns.size()) + 20;
+  const std::string below = below_cells(objective, picture.has_ties, best);
+  const int width =
+      std::max({table_left + cell_width * static_cast<int>(picture.columns.size()) + 20,
+                room_of(below, 13), room_of(title, 17)});
   const int height = top + cell_height * static_cast<int>(picture.rows.size()) + 40;
   std::string svg = std::string(picture_beginning) +
                     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(width) +
@@ -152,13 +171,7 @@ std::string winners_svg(const Json& best, const std::string& title) {
     svg += text_at(table_left - 12, top + static_cast<int>(r) * cell_height + 28, picture.rows[r],
                    R"(text-anchor="end")");
   svg += picture.cells;
-  svg += text_at(12, height - 14,
-                 objective + ": the " + best_word(objective) +
-                     " of each cell; full colour where the next is 5 % behind" +
-                     (picture.has_ties ? "; +n: n others are as good" +
-                                             as_good_within(best.value("error_percent", 0.0) / 100)
-                                       : ""),
-                 R"(fill="#555555")");
+  svg += text_at(12, height - 14, below, R"(fill="#555555")");
   return svg + "</svg>\n";
 }
 

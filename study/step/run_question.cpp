@@ -10,6 +10,7 @@
 #include "study/step/override.h"
 #include "study/step/result_json.h"
 #include "study/step/simulated.h"
+#include "study/step/timeline_json.h"
 #include "study/step/warnings.h"
 
 namespace sgdsim {
@@ -208,6 +209,9 @@ RunAnswer answer_run(const RunWords& words, const RunQuestion& question, bool wa
   Stopper stopper(watch, limits_of(words.limits));
   answer.result = simulated(experiment, answer.timeline ? &*answer.timeline : nullptr, &stopper);
   answer.warnings = warnings_of(experiment, answer.result);
+  if (answer.timeline)
+    if (const std::string cut = keep_shown(*answer.timeline); !cut.empty())
+      answer.warnings.push_back(cut);
   answer.truth = truth_in(question.resolved, words.cluster, experiment, answer.result);
   if (words.breaks) answer.breaks = breaks_of(question.resolved, stopper);
   return answer;

@@ -4,6 +4,7 @@
 #include "sim/core/error.h"
 #include "sim/core/number_list.h"
 #include "sim/net/stuck.h"
+#include "study/step/timeline_json.h"
 
 namespace sgdsim {
 
@@ -13,7 +14,9 @@ StepResult simulated(const Experiment& experiment, Timeline* timeline, Stopper* 
     question.timeline = timeline;
     question.wants_reason = true;
     question.stopper = stopper;
-    return simulate_step(question);
+    StepResult result = simulate_step(question);
+    if (timeline != nullptr) clip_waiting(*timeline);
+    return result;
   } catch (const NetworkStuck&) {
     throw;
   } catch (const InputError& error) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/core/error.h"
+#include "study/table.h"
 #include "study/trace_events.h"
 
 namespace sgdsim {
@@ -161,7 +162,90 @@ class Writer {
   int first_ = 0;
 };
 
+// Of one worker and channel.
+struct Lane {
+  std::vector<std::pair<Time, Time>> messages;
+  std::vector<Slice> waits;
+};
+
+// Messages of a lane do not overlap.
+void add_clipped(Lane& lane, std::vector<Slice>& clipped) {
+  std::sort(lane.messages.begin(), lane.messages.end());
+  std::stable_sort(lane.waits.begin(), lane.waits.end(),
+                   [](const Slice& a, const Slice& b) { return a.start < b.start; });
+  Time until;
+  for (Slice wait : lane.waits) {
+    const Time end = wait.end;
+    wait.start = std::max(wait.start, until);
+    auto next = std::upper_bound(
+        lane.messages.begin(), lane.messages.end(), wait.start,
+        [](Time start, const std::pair<Time, Time>& message) { return start < message.second; });
+    for (; next != lane.messages.end() && next->first < end; ++next) {
+      wait.end = next->first;
+      if (wait.end > wait.start) clipped.push_back(wait);
+      wait.start = next->second;
+    }
+    wait.end = end;
+    if (wait.end > wait.start) clipped.push_back(wait);
+    until = std::max(until, end);
+  }
+}
+
+int64_t length_ps(const std::vector<Slice>& slices) {
+  int64_t sum = 0;
+  for (const Slice& slice : slices) sum += (slice.end - slice.start).ps();
+  return sum;
+}
+
+// A message has an arrow, which is as long in the file.
+std::size_t lines_of(const Slice& slice) { return slice.activity == Activity::message ? 2 : 1; }
+
+// When the slice begins with which there are more than `most`; the last moment if there is none.
+Time first_beyond(const Timeline& timeline, std::size_t most) {
+  std::vector<std::pair<Time, std::size_t>> begun;
+  begun.reserve(timeline.slices.size());
+  for (const Slice& slice : timeline.slices) begun.emplace_back(slice.start, lines_of(slice));
+  std::sort(begun.begin(), begun.end());
+  std::size_t lines = 0;
+  for (const auto& [start, count] : begun)
+    if ((lines += count) > most) return start;
+  return Time::last();
+}
+
 }  // namespace
+
+void clip_waiting(Timeline& timeline) {
+  std::map<std::pair<int, int>, Lane> lanes;
+  for (const Slice& slice : timeline.slices) {
+    if (carries(slice.activity))
+      lanes[{slice.worker, slice.channel}].messages.emplace_back(slice.start, slice.end);
+    if (slice.activity == Activity::waiting)
+      lanes[{slice.worker, slice.channel}].waits.push_back(slice);
+  }
+  int64_t before_ps = 0;
+  std::vector<Slice> clipped;
+  for (auto& [place, lane] : lanes) {
+    before_ps += length_ps(lane.waits);
+    add_clipped(lane, clipped);
+  }
+  if (length_ps(clipped) == before_ps) return;  // nothing overlapped
+  std::erase_if(timeline.slices,
+                [](const Slice& slice) { return slice.activity == Activity::waiting; });
+  timeline.slices.insert(timeline.slices.end(), clipped.begin(), clipped.end());
+}
+
+std::string keep_shown(Timeline& timeline, std::size_t most) {
+  const Time beyond = first_beyond(timeline, most);
+  if (beyond == Time::last()) return "";
+  const std::size_t all = timeline.slices.size();
+  std::erase_if(timeline.slices, [&](const Slice& slice) { return slice.start >= beyond; });
+  return "the timeline has " + std::to_string(all) + " slices, more than are shown (" +
+         std::to_string(most) + " with the arrows of messages): it has the " +
+         std::to_string(timeline.slices.size()) + " that begin before " +
+         short_duration((beyond - Time()).us(), 5) +
+         "; choose fewer workers with --timeline-workers, or iterations with "
+         "--timeline-iterations, or larger messages";
+}
 
 std::string timeline_json(const Experiment& experiment, const Timeline& timeline) {
   TraceEvents events("run", id_of(experiment.inputs));
@@ -178,7 +262,9 @@ std::string timeline_json(const std::string& id, const std::vector<TimelineOfJob
       first += static_cast<int>(job.ranks->ranks);
       continue;
     }
-    Writer(events, job, job.name + ": ", first).write(*job.timeline);
+    Timeline clipped = *job.timeline;
+    clip_waiting(clipped);
+    Writer(events, job, job.name + ": ", first).write(clipped);
     first += job.experiment->cluster.network.workers();
   }
   return events.finish();

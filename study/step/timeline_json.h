@@ -13,6 +13,15 @@ namespace sgdsim {
 // A flow arrow leads from each gradient to the message that carries it.
 std::string timeline_json(const Experiment& experiment, const Timeline& timeline);
 
+// Leaves of waiting what nothing else on its lane covers: a worker whose buckets are fused waits
+// for several messages at once, and while others of its messages are under way.
+void clip_waiting(Timeline& timeline);
+
+// Keeps what begins first, if there is more than `most` slices and arrows: a file that no viewer
+// opens helps nobody. How many messages a step has is known only when it has been simulated.
+// Returns what people must know of it; empty: everything was kept.
+std::string keep_shown(Timeline& timeline, std::size_t most = most_slices_shown);
+
 // Several jobs on one time axis, a process per worker and job.
 struct TimelineOfJob {
   std::string name;

@@ -193,7 +193,7 @@ test("the timeline has the slices of --timeline and tells them to keys", { skip 
   assert.deepEqual(await zoomed(), [from, to, true]);
   const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Save timeline")]);
   const saved = JSON.parse(readFileSync(await download.path(), "utf8"));
-  const shown = (await command(page)).replace("sgdsim run ", "sgdsim run --timeline - ");
+  const shown = (await command(page)).replace("sgdsim run ", "sgdsim run --timeline - --format json --out /dev/null ");
   const printed = execFileSync("sh", ["-c", `sgdsim() { "${program}" "$@"; }\n${shown}`], { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   const slices = printed.split("\n").filter((line) => line.startsWith('{"ph":"X"')).map((line) => JSON.parse(line.replace(/,$/, "")));
   assert.deepEqual(saved.traceEvents.filter((event) => event.ph === "X"), slices);
