@@ -328,6 +328,9 @@ TEST_CASE("plot: what is too far apart or too long") {
   titled.y_label = std::string(100, 'W');
   const Drawing labelled = figure_of(drawn_data(rows, titled), titled);
   CHECK(labelled.height > 849.6);
+  for (const auto& shape : labelled.shapes)  // its upper end is below the names of curves
+    if (const auto* text = std::get_if<DrawnText>(&shape); text != nullptr && text->goes_up)
+      CHECK(text->at.y - 849.6 / 2 > 20);
   CHECK(labelled.width < 400);
   CHECK(shortened("abcdef", 100, 10) == "abcdef");
   // Of 10 points an ellipsis takes 10 and each W 9.44.

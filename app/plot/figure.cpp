@@ -97,7 +97,7 @@ class Figure {
     const double half_below = width_of(below, text_size) / 2;
     const double half_beside = width_of(beside, text_size + 1) / 2;
     const double middle = std::max((left + drawing_.width - 14) / 2, edge + half_below);
-    const double height = std::max((top + bottom) / 2, edge + half_beside);
+    const double height = std::max((top + bottom) / 2, top + half_beside);
     add_words({middle, bottom + line_of_text}, below, DrawnText::Anchor::middle);
     drawing_.shapes.emplace_back(DrawnText{
         {edge + text_size, height}, beside, text_size + 1, DrawnText::Anchor::middle, false, true});
